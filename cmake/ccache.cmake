@@ -1,0 +1,9 @@
+# base_dir = source root and no directory hash: a clone in another folder hits the same cache.
+find_program(CCACHE ccache)
+if(CCACHE)
+  foreach(lang C CXX)
+    set(CMAKE_${lang}_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=time_macros ${CCACHE})
+  endforeach()
+endif()

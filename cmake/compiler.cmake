@@ -1,0 +1,21 @@
+# Warnings are errors with the compilers that CI runs; another compiler's new warning breaks no build.
+add_library(flotilla_options INTERFACE)
+target_compile_options(flotilla_options INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion)
+if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
+   OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^19\\."))
+  target_compile_options(flotilla_options INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 takes the frame allocator of Asio's awaitable for a mismatch when it inlines one half of it.
+  target_compile_options(flotilla_options INTERFACE -Wno-mismatched-new-delete)
+endif()
+separate_arguments(flotilla_optimize UNIX_COMMAND "${FLOTILLA_OPTIMIZE}")
+target_compile_options(flotilla_options INTERFACE ${flotilla_optimize} -fno-omit-frame-pointer)
+target_compile_definitions(flotilla_options INTERFACE
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION
+  SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+if(FLOTILLA_SANITIZE)
+  target_compile_options(flotilla_options INTERFACE -fsanitize=${FLOTILLA_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(flotilla_options INTERFACE -fsanitize=${FLOTILLA_SANITIZE})
+endif()
+target_include_directories(flotilla_options INTERFACE ${CMAKE_SOURCE_DIR}/src)

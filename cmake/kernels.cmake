@@ -1,0 +1,19 @@
+# How the sources of src/kernels are compiled: each instruction set's files for that set, chosen at run
+# time; the same optimisation in every preset. -ffp-contract=off: what is fused is written as fma, so
+# that all sets and compilers compute the same bits.
+file(GLOB kernel_sources ${CMAKE_SOURCE_DIR}/src/kernels/*.cpp)
+list(FILTER kernel_sources EXCLUDE REGEX "_test\\.cpp$")
+set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
+function(flotilla_kernel_set suffix)
+  file(GLOB sources ${CMAKE_SOURCE_DIR}/src/kernels/*_${suffix}.cpp)
+  set(options -O3 -ffp-contract=off ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 takes the undefined operands in its own intrinsics for uses of unset variables.
+    list(APPEND options -Wno-maybe-uninitialized -Wno-uninitialized)
+  endif()
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${options}")
+endfunction()
+flotilla_kernel_set(avx2 -mavx2 -mfma -mf16c -mbmi)
+flotilla_kernel_set(avxvnni -mavx2 -mfma -mf16c -mbmi -mavxvnni)
+flotilla_kernel_set(avx512 -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx512dq -mavx512vl
+  -mavx512vnni)

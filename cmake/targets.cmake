@@ -1,0 +1,28 @@
+# flotilla_folder(NAME LINKS ...): the library of src/NAME and, from its *_test.cpp, the binary NAME_test.
+# LINKS is the include table of docs/style.md: a folder sees what it links and nothing else.
+function(flotilla_folder name)
+  cmake_parse_arguments(arg "" "" "LINKS;SYSTEM" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(FILTER sources EXCLUDE REGEX "_avx(2|vnni|512)\\.cpp$")
+  endif()
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(TRANSFORM arg_LINKS PREPEND flotilla_)
+  if(sources)
+    add_library(flotilla_${name} STATIC ${sources})
+    target_link_libraries(flotilla_${name} PUBLIC flotilla_options ${arg_LINKS} ${arg_SYSTEM})
+  else()
+    add_library(flotilla_${name} INTERFACE)
+    target_link_libraries(flotilla_${name} INTERFACE flotilla_options ${arg_LINKS} ${arg_SYSTEM})
+  endif()
+  if(FLOTILLA_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE flotilla_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    add_test(NAME unit.${name} COMMAND ${name}_test)
+    set_tests_properties(unit.${name} PROPERTIES LABELS unit
+      ENVIRONMENT
+      "FLOTILLA_SAMPLE_MODEL=${FLOTILLA_SAMPLE_MODEL};FLOTILLA_TEMPLATES=${llama_source}/models/templates")
+  endif()
+endfunction()

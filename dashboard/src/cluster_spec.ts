@@ -1,0 +1,91 @@
+// A cluster as GET /admin/clusters/{c} tells it and PUT takes it back.
+import { type Decoded, type Decoder, list, number, or, record, text } from "./decode";
+
+// What this page does not know of a thing goes back as it came.
+type Kept<T> = T & { kept: object };
+function keeping<T extends object>(inner: Decoder<T>): Decoder<Kept<T>> {
+  return (value, path) => {
+    const known = inner(value, path);
+    const entries = Object.entries(value as object).filter(([name]) => !(name in known));
+    return { ...known, kept: Object.fromEntries(entries) };
+  };
+}
+
+const node = keeping(
+  record({
+    id: text,
+    label: or(text, ""),
+    transport: or(text, "local"),
+    host: or(text, ""),
+    user: or(text, ""),
+    port: or(number, null),
+    url: or(text, ""),
+    upstream_model: or(text, ""),
+    flotilla_path: or(text, ""),
+    models_dir: or(text, ""),
+    threads: or(number, null),
+  }),
+);
+
+export const spec = keeping(
+  record({
+    id: text,
+    label: or(text, ""),
+    models_dir: or(text, ""),
+    nodes: or(list(node), []),
+  }),
+);
+
+export type NodeSpec = Decoded<typeof node>;
+export type Spec = Decoded<typeof spec>;
+
+export const transports = ["local", "ssh", "http"] as const;
+
+export function newNode(spec: Spec): NodeSpec {
+  let number = spec.nodes.length + 1;
+  while (spec.nodes.some((n) => n.id === `${spec.id}-${number}`)) number += 1;
+  const blank = { label: "", host: "", user: "", url: "", upstream_model: "" };
+  const rest = { flotilla_path: "", models_dir: "", port: null, threads: null, kept: {} };
+  return { id: `${spec.id}-${number}`, transport: "local", ...blank, ...rest };
+}
+
+const idForm = /^[a-z0-9][a-z0-9-]{0,40}$/;
+
+export function wrongNode(node: NodeSpec, spec: Spec): { id: string; where: string } {
+  const twice = spec.nodes.filter((other) => other.id === node.id).length > 1;
+  const id = !idForm.test(node.id)
+    ? "Small letters, digits and dashes."
+    : twice
+      ? "Two nodes have this id."
+      : "";
+  let where = "";
+  if (node.transport === "http" && !/^https?:\/\/[^\s/]+/.test(node.url)) {
+    where = "A whole address, as http://host:8080/v1.";
+  }
+  if (node.transport === "ssh" && !/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(node.host)) {
+    where = "A host's name or address.";
+  }
+  return { id, where };
+}
+
+const onlyFor: Record<string, readonly string[]> = {
+  ssh: ["host", "user", "port", "flotilla_path"],
+  http: ["url", "upstream_model"],
+};
+
+// What is empty is left out, so that the server's own default holds; and what belongs to another
+// way of reaching the node.
+export function nodeBody(node: NodeSpec): object {
+  const { kept, ...known } = node;
+  const foreign = Object.entries(onlyFor).flatMap(([way, names]) =>
+    way === node.transport ? [] : names,
+  );
+  const filled = Object.entries(known).filter(
+    ([name, value]) => value !== "" && value !== null && !foreign.includes(name),
+  );
+  return { ...kept, ...Object.fromEntries(filled) };
+}
+
+export function bodyOf({ kept, ...known }: Spec): object {
+  return { ...kept, ...known, nodes: known.nodes.map(nodeBody) };
+}

@@ -1,0 +1,110 @@
+// Follows one SSE stream for as long as the page is open: decodes each event, notices silence, and
+// reconnects by itself. fetch instead of EventSource, because EventSource hides why it was refused.
+import { problemOf } from "./api";
+import { type Signal } from "./state";
+
+const staleAfterMs = 6_000; // the server sends at least every 2 s
+const cutAfterMs = 15_000;
+const backoffMinMs = 500;
+const backoffMaxMs = 10_000;
+
+// The data of each complete event, and what is left for the next chunk.
+export function takeEvents(buffer: string): { events: string[]; rest: string } {
+  const blocks = buffer.replaceAll("\r\n", "\n").split("\n\n");
+  const rest = blocks.pop() ?? "";
+  const events: string[] = [];
+  for (const block of blocks) {
+    const data = block
+      .split("\n")
+      .filter((line) => line.startsWith("data:"))
+      .map((line) => line.slice(line.startsWith("data: ") ? 6 : 5));
+    if (data.length > 0) events.push(data.join("\n"));
+  }
+  return { events, rest };
+}
+
+export function backoffMs(attempt: number, chance: number): number {
+  const base = Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(attempt, 10));
+  return base * (1 + chance * 0.2);
+}
+
+export interface Followed {
+  retryNow(): void;
+  close(): void;
+}
+
+export function follow<T>(
+  url: string,
+  decode: (data: string) => T,
+  signal: (signal: Signal<T>) => void,
+): Followed {
+  let attempt = 0;
+  let closed = false;
+  let timer = 0;
+  let watch = 0;
+  let request = new AbortController();
+
+  function again(message: string) {
+    window.clearInterval(watch);
+    if (closed) return;
+    const wait = backoffMs(attempt, Math.random());
+    attempt += 1;
+    signal({ tag: "failed", message, retry_at: Date.now() + wait });
+    timer = window.setTimeout(() => void connect(), wait);
+  }
+
+  async function connect() {
+    const mine = new AbortController();
+    request = mine;
+    let heardAt = Date.now();
+    signal({ tag: "connecting" });
+    window.clearInterval(watch);
+    watch = window.setInterval(() => {
+      const silence = Date.now() - heardAt;
+      if (silence > cutAfterMs) mine.abort();
+      else if (silence > staleAfterMs) signal({ tag: "silent" });
+    }, 1_000);
+    try {
+      const answer = await fetch(url, {
+        headers: { accept: "text/event-stream" },
+        cache: "no-store",
+        signal: mine.signal,
+      });
+      if (!answer.ok || !answer.body) return again(await problemOf(answer));
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let buffer = "";
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return again("The server ended the connection.");
+        const { events, rest } = takeEvents(buffer + value);
+        buffer = rest;
+        const newest = events.at(-1); // each event is the whole state
+        if (newest === undefined) continue;
+        const decoded = decode(newest);
+        heardAt = Date.now();
+        attempt = 0;
+        signal({ tag: "event", value: decoded, at: heardAt });
+      }
+    } catch (error) {
+      const known =
+        error instanceof Error && !(error instanceof TypeError) && error.name !== "AbortError";
+      again(known ? error.message : "The server does not answer.");
+    } finally {
+      mine.abort();
+    }
+  }
+
+  void connect();
+  return {
+    retryNow() {
+      window.clearTimeout(timer);
+      attempt = 0;
+      void connect();
+    },
+    close() {
+      closed = true;
+      window.clearTimeout(timer);
+      request.abort();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// The series of GET /admin/history, and the samples that the stream adds to them.
+import { type Decoded, type Decoder, list, number, or, record, text } from "./decode";
+
+const value = or(number, null);
+const values = list(value);
+
+export const sample = record({
+  pool: text,
+  unix_s: number,
+  tokens_per_s: value,
+  queue: value,
+  in_flight: value,
+  replicas_live: value,
+  ttft_p50_ms: value,
+  ttft_p99_ms: value,
+  gap_p50_ms: value,
+  gap_p99_ms: value,
+});
+
+const series = record({
+  pool: text,
+  unix_s: list(number),
+  tokens_per_s: values,
+  queue: values,
+  in_flight: values,
+  replicas_live: values,
+  ttft_p50_ms: values,
+  ttft_p99_ms: values,
+  gap_p50_ms: values,
+  gap_p99_ms: values,
+});
+
+export type Sample = Decoded<typeof sample>;
+export type Series = Decoded<typeof series>;
+export type Figure = Exclude<keyof Series, "pool" | "unix_s">;
+export interface History {
+  range_s: number;
+  step_s: number;
+  pools: Series[];
+}
+
+export const history: Decoder<History> = record({
+  range_s: number,
+  step_s: or(number, 5),
+  pools: list(series),
+});
+
+export const figures: Figure[] = [
+  "tokens_per_s",
+  "queue",
+  "in_flight",
+  "replicas_live",
+  "ttft_p50_ms",
+  "ttft_p99_ms",
+  "gap_p50_ms",
+  "gap_p99_ms",
+];
+
+export const ranges = [
+  { s: 900, label: "15 min" },
+  { s: 3_600, label: "1 h" },
+  { s: 21_600, label: "6 h" },
+  { s: 86_400, label: "24 h" },
+] as const;
+
+export const historyPath = (range_s: number) => `/admin/history?range=${range_s}`;
+
+function withSample(old: Series | undefined, at: Sample, range_s: number): Series {
+  const before = old ?? {
+    pool: at.pool,
+    unix_s: [],
+    ...(Object.fromEntries(figures.map((name) => [name, []])) as unknown as Record<
+      Figure,
+      (number | null)[]
+    >),
+  };
+  const from = before.unix_s.findIndex((t) => t > at.unix_s - range_s);
+  const kept = from < 0 ? before.unix_s.length : from;
+  const next: Series = { ...before, unix_s: [...before.unix_s.slice(kept), at.unix_s] };
+  for (const name of figures) next[name] = [...before[name].slice(kept), at[name]];
+  return next;
+}
+
+// A point a step: what comes between two points of a long range waits for the next reading.
+export function extend(known: History, samples: readonly Sample[]): History {
+  let pools = known.pools;
+  for (const at of samples) {
+    const old = pools.find((entry) => entry.pool === at.pool);
+    if (at.unix_s < (old?.unix_s.at(-1) ?? 0) + known.step_s) continue;
+    const next = withSample(old, at, known.range_s);
+    pools = old ? pools.map((entry) => (entry === old ? next : entry)) : [...pools, next];
+  }
+  return pools === known.pools ? known : { ...known, pools };
+}

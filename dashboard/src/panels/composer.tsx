@@ -1,0 +1,59 @@
+import { useId } from "preact/hooks";
+import { count } from "../format";
+
+interface Props {
+  prompt: string;
+  change: (prompt: string) => void;
+  columns: number;
+  busy: boolean;
+  ready: boolean; // there is a model, and no wrong value
+  send: () => void;
+  stop: () => void;
+}
+
+// The words go to every column at once. Enter sends, Shift+Enter breaks the line, Escape stops.
+export function Composer({ prompt, change, columns, busy, ready, send, stop }: Props) {
+  const id = useId();
+  const may = ready && !busy && prompt.trim() !== "";
+  function key(event: KeyboardEvent) {
+    if (event.key === "Escape" && busy) stop();
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (may) send();
+  }
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (may) send();
+      }}
+    >
+      <label class="spoken" for={id}>
+        Message
+      </label>
+      <textarea
+        id={id}
+        rows={2}
+        value={prompt}
+        placeholder="Ask something"
+        aria-describedby={`${id}-hint`}
+        onInput={(event) => change(event.currentTarget.value)}
+        onKeyDown={key}
+      />
+      <span id={`${id}-hint`} class="hint">
+        Enter sends{columns > 1 && ` to ${count(columns, "conversation")}`}, Shift+Enter breaks the
+        line, Escape stops.
+      </span>
+      {busy ? (
+        <button type="button" class="button danger" onClick={stop}>
+          Stop
+        </button>
+      ) : (
+        <button type="submit" class="button primary" disabled={!may}>
+          Send
+        </button>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,72 @@
+import { type Asked } from "../ask";
+import { bytes } from "../format";
+import { type Preflight } from "../inventory";
+
+function Rows({ preflight }: { preflight: Preflight }) {
+  return (
+    <div class="table-box" tabIndex={0} role="group" aria-label="Memory on each node">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Node</th>
+            <th scope="col">Weights</th>
+            <th scope="col">KV</th>
+            <th scope="col">Buffers</th>
+            <th scope="col">Needs</th>
+            <th scope="col">Free</th>
+            <th scope="col">Verdict</th>
+          </tr>
+        </thead>
+        <tbody>
+          {preflight.nodes.map((node) => (
+            <tr key={node.node} data-node={node.node}>
+              <th scope="row">{node.node}</th>
+              <td class="num">{bytes(node.weights_bytes)}</td>
+              <td class="num">{bytes(node.kv_bytes)}</td>
+              <td class="num">{bytes(node.buffer_bytes)}</td>
+              <td class="num">{bytes(node.need_bytes)}</td>
+              <td class="num">
+                {bytes(node.free_bytes)}
+                {node.replicas_here > 1 && <span class="muted"> for {node.replicas_here}</span>}
+              </td>
+              <td class={node.fits ? "fits" : "trouble"}>
+                {node.fits ? "fits" : node.model_present ? "does not fit" : "no model"}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+// Whether the load will fit, node by node, before anybody presses the button.
+export function PreflightTable({ asked }: { asked: Asked<Preflight> }) {
+  switch (asked.tag) {
+    case "waiting":
+    case "missing":
+      return null;
+    case "failed":
+      return <p class="hint wrong">Not checked: {asked.message}</p>;
+    case "known": {
+      const { fits, limiting_node, nodes } = asked.value;
+      const limit = nodes.find((node) => node.node === limiting_node);
+      return (
+        <section class="preflight" aria-label="Preflight" data-fits={fits}>
+          <Rows preflight={asked.value} />
+          {!fits && limit && (
+            <p class="trouble">
+              <strong>{limiting_node}</strong> decides: {limit.verdict}
+            </p>
+          )}
+          {fits && limit && (
+            <p class="hint">
+              Tightest on {limiting_node}, with {limit.context} tokens of context for each of{" "}
+              {asked.value.width} at once.
+            </p>
+          )}
+        </section>
+      );
+    }
+  }
+}

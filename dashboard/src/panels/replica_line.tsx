@@ -1,0 +1,96 @@
+import { type Replica } from "../api";
+import { bytes, count, rate } from "../format";
+import { Bar } from "../parts/bar";
+import { Hull } from "../parts/hull";
+import { type Tone } from "../parts/tip";
+import { Recovery } from "./pills";
+
+export function toneOf(replica: Replica): Tone {
+  if (replica.live) return "live";
+  return replica.state === "loading" || replica.state === "starting" ? "wait" : "out";
+}
+
+function Progress({ replica }: { replica: Replica }) {
+  const { loaded_bytes, model_bytes, node } = replica;
+  return (
+    <span class="replica-progress">
+      <Bar value={loaded_bytes} of={model_bytes} words={`Bytes loaded on ${node}`} />
+      <span class="num">
+        {model_bytes > 0 ? `${bytes(loaded_bytes)} of ${bytes(model_bytes)}` : bytes(loaded_bytes)}
+      </span>
+    </span>
+  );
+}
+
+// One replica: its ship, what it does, and what ails it.
+interface Props {
+  replica: Replica;
+  width: number;
+  manage: () => void;
+}
+
+export function ReplicaLine({ replica, width, manage }: Props) {
+  const { node, host, live, state, busy_count, queued, restarts, tokens_per_s } = replica;
+  const ahead = Math.max(0, busy_count - width);
+  const busy = Math.min(busy_count, width);
+  return (
+    <li class="replica" data-replica={node} data-state={state}>
+      <span class="replica-who">
+        <span class="lamp" data-tone={toneOf(replica)} aria-hidden="true" />
+        <strong>{node}</strong>
+        {host && host !== node && <span class="muted host">{host}</span>}
+      </span>
+      <span class="replica-state" data-tone={toneOf(replica)}>
+        {state}
+      </span>
+      <span class="replica-work">
+        <Hull
+          width={width}
+          busy={live ? busy : 0}
+          tone={toneOf(replica)}
+          words={`${busy} of ${count(width, "place")} busy`}
+        />
+        {live && (
+          <span class="num">
+            {busy}/{width}
+            {ahead + queued > 0 && (
+              <span class="muted" title="Tokenised early or waiting for this replica">
+                {" "}
+                +{ahead + queued}
+              </span>
+            )}
+          </span>
+        )}
+      </span>
+      <span class="replica-rate num">
+        {live && (
+          <>
+            {rate(tokens_per_s)} <small>tokens/s</small>
+          </>
+        )}
+      </span>
+      <span class="replica-note">
+        {state === "loading" && <Progress replica={replica} />}
+        {!live && (
+          <span class={toneOf(replica) === "out" ? "trouble" : "muted"}>
+            <Recovery replica={replica} />
+          </span>
+        )}
+        {live && restarts > 0 && (
+          <span class="muted">
+            {count(restarts, "restart")}
+            {replica.last_error && <>, last: {replica.last_error}</>}
+          </span>
+        )}
+      </span>
+      <button
+        type="button"
+        class="button small quiet replica-manage"
+        aria-label={`Manage ${node}`}
+        onClick={manage}
+      >
+        Manage
+      </button>
+    </li>
+  );
+}

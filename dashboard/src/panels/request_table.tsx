@@ -1,0 +1,105 @@
+import { useContext, useState } from "preact/hooks";
+import { send } from "../api";
+import { duration } from "../format";
+import { Notify } from "../notify";
+import { isUnderWay, type Request, request } from "../requests";
+import { useAsked } from "../use_asked";
+
+const ms = (value: number) => (value < 10_000 ? `${Math.round(value)} ms` : duration(value / 1000));
+
+function Timeline({ id }: { id: string }) {
+  const asked = useAsked(`/admin/requests/${encodeURIComponent(id)}`, request);
+  if (asked.tag === "waiting") return <p class="muted">Asking…</p>;
+  if (asked.tag === "missing") return <p class="muted">No timeline is kept.</p>;
+  if (asked.tag === "failed") return <p class="trouble">{asked.message}</p>;
+  return (
+    <ol class="timeline">
+      {asked.value.timeline.map((moment, index) => (
+        <li key={index}>
+          <span class="num">{ms(moment.at_ms)}</span> <strong>{moment.what}</strong> {moment.detail}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Row({ entry, again }: { entry: Request; again: () => void }) {
+  const [open, setOpen] = useState(false);
+  const notify = useContext(Notify);
+  const live = isUnderWay(entry);
+  async function cancel() {
+    const path = `/admin/requests/${encodeURIComponent(entry.id)}/cancel`;
+    const outcome = await send("POST", path, {});
+    if (outcome.ok) again();
+    else notify(`Request ${entry.id} was not cancelled`, outcome.message);
+  }
+  return (
+    <>
+      <tr data-request={entry.id} data-live={live}>
+        <th scope="row">
+          <button type="button" class="link" aria-expanded={open} onClick={() => setOpen(!open)}>
+            <time class="num">{new Date(entry.arrived_unix_ms).toLocaleTimeString()}</time>
+            <span class="spoken"> timeline of {entry.id}</span>
+          </button>
+        </th>
+        <td>{entry.model || "–"}</td>
+        <td>{entry.node || "–"}</td>
+        <td class={live || entry.status === 200 ? "" : "trouble"}>
+          {live ? entry.phase : entry.end || entry.status}
+          {entry.resumed && " · resumed"}
+        </td>
+        <td class="num">{entry.ttft_ms === null ? "–" : ms(entry.ttft_ms)}</td>
+        <td class="num">{ms(entry.took_ms)}</td>
+        <td class="num">
+          {entry.prompt_tokens} → {entry.completion_tokens}
+          {entry.cached_tokens > 0 && <span class="muted"> ({entry.cached_tokens} cached)</span>}
+        </td>
+        <td>
+          {live && (
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Cancel ${entry.id}`}
+              onClick={cancel}
+            >
+              Cancel
+            </button>
+          )}
+        </td>
+      </tr>
+      {open && (
+        <tr>
+          <td colSpan={8}>
+            <code>{entry.id}</code>
+            <Timeline id={entry.id} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+export function RequestTable({ entries, again }: { entries: Request[]; again: () => void }) {
+  const sorted = [...entries.filter(isUnderWay), ...entries.filter((entry) => !isUnderWay(entry))];
+  return (
+    <div class="table-box" tabIndex={0} role="group" aria-label="Requests">
+      <table class="table">
+        <thead>
+          <tr>
+            {["Came", "Model", "Replica", "State", "TTFT", "Took", "Tokens"].map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((entry) => (
+            <Row key={entry.id} entry={entry} again={again} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

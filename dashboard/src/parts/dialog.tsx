@@ -1,0 +1,72 @@
+import { type ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Outcome } from "../api";
+import { Copy } from "./copy";
+
+interface Props {
+  title: string;
+  action: string;
+  danger?: boolean;
+  wide?: boolean;
+  close: () => void;
+  submit: () => Promise<Outcome>;
+  children: ComponentChildren;
+}
+
+// A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words.
+export function Dialog(props: Props) {
+  const { title, action, danger = false, wide = false, close, submit, children } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const gone = useRef(false);
+  const heading = useId();
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState("");
+  useLayoutEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => {
+      gone.current = true; // its end is no wish of the operator's
+      shown?.close(); // gives the focus back to where it was
+    };
+  }, []);
+
+  async function run(event: SubmitEvent) {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setRefusal("");
+    const outcome = await submit();
+    if (!dialog.current) return; // closed meanwhile; another dialog may be open
+    setBusy(false);
+    if (outcome.ok) close();
+    else setRefusal(outcome.message);
+  }
+
+  return (
+    <dialog
+      ref={dialog}
+      class={wide ? "dialog wide" : "dialog"}
+      aria-labelledby={heading}
+      onClose={() => gone.current || close()}
+    >
+      <form onSubmit={run}>
+        <h2 id={heading}>{title}</h2>
+        {children}
+        {refusal && (
+          <div class="refusal" role="alert">
+            <p>{refusal}</p>
+            <Copy words={refusal} what="the error" />
+          </div>
+        )}
+        <div class="dialog-actions">
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class={danger ? "button danger" : "button primary"} disabled={busy}>
+            {busy ? "Asking the server…" : action}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

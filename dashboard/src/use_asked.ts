@@ -1,0 +1,27 @@
+import { useEffect, useState } from "preact/hooks";
+import { ask, type Asked } from "./ask";
+import { type Decoder } from "./decode";
+
+// The answer to `path`, asked again whenever it or `when` changes; the old one stays meanwhile.
+// `path` null: nothing is asked. A late answer to an old question is dropped.
+export function useAsked<T>(
+  path: string | null,
+  decode: Decoder<T>,
+  when: unknown = null,
+  pauseMs = 0,
+): Asked<T> {
+  const [asked, set] = useState<Asked<T>>({ tag: "waiting" });
+  useEffect(() => {
+    if (path === null) return;
+    const abort = new AbortController();
+    const timer = window.setTimeout(async () => {
+      const answer = await ask(path, decode, { signal: abort.signal });
+      if (!abort.signal.aborted) set(answer);
+    }, pauseMs);
+    return () => {
+      window.clearTimeout(timer);
+      abort.abort();
+    };
+  }, [path, when]);
+  return asked;
+}

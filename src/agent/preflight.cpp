@@ -1,0 +1,122 @@
+#include "agent/preflight.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "model/footprint.h"
+#include "model/gguf_header.h"
+#include "model/model_files.h"
+#include "platform/memory_info.h"
+
+namespace flotilla::agent {
+namespace {
+
+constexpr std::size_t kModelsMax = 2000;
+
+std::string gib(std::int64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
+}
+
+std::int64_t disk_free(const std::filesystem::path& folder) {
+  std::error_code failed;
+  const auto space = std::filesystem::space(folder, failed);
+  return failed ? 0 : static_cast<std::int64_t>(space.available);
+}
+
+// Weights of all parts: each is a GGUF file with its own tensors.
+Result<std::int64_t> weights_of(const model::ModelFileSet& files, const model::GgufHeader& first) {
+  std::int64_t bytes = first.tensor_bytes;
+  for (std::size_t i = 1; i < files.parts.size(); ++i) {
+    const auto part = model::read_gguf_header(files.parts[i]);
+    if (!part) return fail(part.error());
+    bytes += part->tensor_bytes;
+  }
+  return bytes;
+}
+
+Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
+  answer.disk_free_bytes = disk_free(spec.models_dir);
+  const auto files = model::find_model(spec.model, spec.models_dir);
+  if (!files) return fail(files.error());
+  answer.model_present = true;
+  answer.model_bytes = files->bytes;
+  answer.disk_free_bytes = disk_free(files->first.parent_path());
+  const auto header = model::read_gguf_header(files->first);
+  if (!header) return fail(header.error());
+  answer.architecture = header->architecture;
+  answer.quantization = header->quantization;
+  answer.context_trained =
+      static_cast<int>(std::min<std::int64_t>(header->context_trained, 1 << 30));
+  const auto weights = weights_of(*files, *header);
+  if (!weights) return fail(weights.error());
+  const auto need = model::footprint(*header, *weights,
+                                     {.width = spec.width,
+                                      .context = spec.context,
+                                      .window = spec.window,
+                                      .kv_type = spec.kv_type});
+  if (!need) return fail(need.error());
+  answer.context = static_cast<int>(need->context);
+  answer.weights_bytes = need->weights;
+  answer.kv_bytes = need->kv;
+  answer.buffer_bytes = need->buffers;
+  answer.need_bytes = need->total();
+  return {};
+}
+
+}  // namespace
+
+api::PreflightAnswer answer_preflight(const api::Preflight& question) {
+  api::PreflightAnswer answer;
+  answer.request = question.request;
+  const platform::MemoryInfo memory = platform::memory_info();
+  answer.free_bytes = memory.available_bytes;
+  if (question.spec.synthetic) {
+    answer.model_present = true;
+    answer.fits = true;
+    answer.verdict = "synthetic: needs no model";
+    return answer;
+  }
+  if (const auto filled = fill(answer, question.spec); !filled) {
+    answer.verdict = filled.error().message;
+    return answer;
+  }
+  answer.fits = answer.need_bytes <= answer.free_bytes;
+  answer.verdict = fmt::format(
+      "{}: weights {} + KV {} (context {} × width {}, {}) + buffers {} = {}; free {} of {}{}",
+      answer.fits ? "fits" : "does not fit", gib(answer.weights_bytes), gib(answer.kv_bytes),
+      answer.context, question.spec.width, question.spec.kv_type, gib(answer.buffer_bytes),
+      gib(answer.need_bytes), gib(answer.free_bytes), gib(memory.total_bytes),
+      memory.limited_by_group ? " (control group)" : "");
+  return answer;
+}
+
+api::ModelList answer_list_models(const api::ListModels& question) {
+  api::ModelList list;
+  list.request = question.request;
+  const auto scan = model::scan_models(question.models_dir, kModelsMax);
+  if (!scan) {
+    list.error = scan.error().message;
+    return list;
+  }
+  list.truncated = scan->truncated;
+  for (const model::FoundModel& found : scan->models) {
+    api::ModelFile& file = list.models.emplace_back();
+    file.path = found.path;
+    file.bytes = found.files.bytes;
+    file.parts = static_cast<int>(found.files.parts.size());
+    const auto header = model::read_gguf_header(found.files.first);
+    if (!header) {
+      file.error = header.error().message;
+      continue;
+    }
+    file.architecture = header->architecture;
+    file.quantization = header->quantization;
+    file.context_trained =
+        static_cast<int>(std::min<std::int64_t>(header->context_trained, 1 << 30));
+  }
+  return list;
+}
+
+}  // namespace flotilla::agent

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "api/agent_frames.h"
+#include "base/result.h"
+#include "platform/process.h"
+
+namespace flotilla::agent {
+
+// The command line of a supervised runner. `model` is the file found on this machine.
+// InvalidArgument names a value or an environment name that a runner must not get: what loads other
+// code (LD_…, DYLD_…, PATH) is never passed on.
+Result<platform::Command> runner_command(const std::filesystem::path& program,
+                                         const api::RunnerSpec& spec,
+                                         const std::filesystem::path& model,
+                                         const std::string& socket);
+
+// Where a runner with that socket leaves its breadcrumb.
+std::string breadcrumb_of(const std::string& socket);
+
+}  // namespace flotilla::agent

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+// JSON written by hand, where a DOM would cost more than the text.
+namespace flotilla::api {
+
+// `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+void append_quoted(std::string& out, std::string_view text);
+std::string json_string(std::string_view text);
+
+// Rounded to 3 decimals; what is not finite becomes 0.
+void append_number(std::string& out, double value);
+
+}  // namespace flotilla::api

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/clock.h"
+#include "batch/scheduler.h"
+
+namespace flotilla::batch {
+
+constexpr int kNoSlot = -1;
+
+// A request inside the runner. Invariants: held <= tokens.size() <= context; held > 0 only with a
+// slot or saved; saved only without a slot.
+struct Sequence {
+  SequenceId id = 0;
+  std::uint64_t order = 0;  // of submission
+  Instant arrival{};
+  std::vector<engine::Token> tokens{};  // prompt, then answer
+  std::size_t prompt_size = 0;
+  int reserve = 0;  // cells that admission counts
+  int held = 0;     // cells that exist, in the slot or saved
+  int slot = kNoSlot;
+  bool saved = false;
+  bool parked = false;
+  Instant parked_since{};        // seen by the first plan after park()
+  std::uint64_t evicted_by = 0;  // plan that took its slot
+
+  int size() const { return static_cast<int>(tokens.size()); }
+  int pending() const { return size() - held; }
+  // Its answer has begun and only the newest token is missing in the cache. (A rolled back answer
+  // is prefilled like a prompt.)
+  bool decoding() const { return tokens.size() > prompt_size && pending() <= 1; }
+};
+
+}  // namespace flotilla::batch

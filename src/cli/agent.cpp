@@ -1,0 +1,52 @@
+#include "agent/agent.h"
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "platform/machine.h"
+
+namespace flotilla::cli {
+
+void add_agent_command(CLI::App& app, CommandResult& result) {
+  struct Flags {
+    std::string state_id = "none";
+    std::string run_dir;
+    int grace_s = 0;
+    bool detach = false;
+    bool hold = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "agent",
+      "Start and watch runners on this machine; started by serve, speaks on stdin and stdout");
+  command->add_option("--state-id", flags->state_id, "Which gateway's runners these are");
+  command->add_option("--run-dir", flags->run_dir,
+                      "Lock, logs and sockets (default: agent in the state directory)");
+  command
+      ->add_option("--grace", flags->grace_s,
+                   "Seconds that runners outlive a gateway that went away")
+      ->envname("AGENT_GRACE_S")
+      ->check(CLI::Range(0, 86400));
+  auto* detach = command->add_flag("--detach", flags->detach,
+                                   "Leaves the runners to a process of its own, so that an ssh "
+                                   "that ends does not wait for them");
+  command->add_flag("--hold", flags->hold, "That process")->excludes(detach)->group("");
+  command->callback([flags, &result] {
+    log::start("agent", log::Level::Info);
+    agent::AgentOptions options;
+    options.state_id = flags->state_id;
+    options.run_dir = flags->run_dir.empty() ? platform::default_state_dir() / "agent"
+                                             : std::filesystem::path(flags->run_dir);
+    options.grace = std::chrono::seconds(flags->grace_s);
+    options.version = FLOTILLA_VERSION;
+    if (flags->detach) options.role = agent::AgentOptions::Role::Pipe;
+    if (flags->hold) options.role = agent::AgentOptions::Role::Holder;
+    result.exit_code = agent::run_agent(options);
+  });
+}
+
+}  // namespace flotilla::cli

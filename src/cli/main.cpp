@@ -1,0 +1,42 @@
+#include <cstdio>
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace flotilla::cli;
+  CLI::App app{
+      "Flotilla serves one language model to many users from a few machines.\n\n"
+      "Examples:\n"
+      "  flotilla serve\n"
+      "  flotilla cluster add local --node local*2\n"
+      "  flotilla load local /models/SmolLM2-135M-Instruct.Q4_1.gguf --batch\n"
+      "  flotilla status --watch\n"};
+  app.require_subcommand(1);
+  CommandResult result;
+  add_serve_command(app, result);
+  add_runner_command(app, result);
+  add_agent_command(app, result);
+  add_cluster_command(app, result);
+  add_doctor_command(app, result);
+  add_model_command(app, result);
+  add_node_command(app, result);
+  add_load_commands(app, result);
+  add_reload_command(app, result);
+  add_replica_command(app, result);
+  add_keys_command(app, result);
+  add_request_command(app, result);
+  add_status_command(app, result);
+  add_preflight_command(app, result);
+  add_bench_command(app, result);
+  auto* version = app.add_subcommand("version", "Prints the version");
+  version->callback([] { std::printf("flotilla %s\n", FLOTILLA_VERSION); });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return result.exit_code;
+}

@@ -1,0 +1,181 @@
+#include "runner/runner.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "model/alias.h"
+#include "platform/cpu_info.h"
+
+namespace flotilla::cli {
+namespace {
+
+struct RunnerFlags {
+  runner::RunnerOptions options;
+  std::string model;
+  std::string kv_type = "f16";
+  std::string kernels = "flotilla";
+  std::string log_level = "info";
+  int threads = 0;
+  int port = -1;
+  // Knobs, by the environment.
+  int prefill_batch = 4;
+  double step_target_ms = 0;
+  int trim_every = 512;
+  std::int64_t store_bytes = -1;
+  int synthetic_step_us = 0;
+  int synthetic_token_us = 0;
+  int synthetic_canned = 0;
+  std::string synthetic_crash;
+};
+
+void add_flags(CLI::App& command, RunnerFlags& flags) {
+  runner::RunnerOptions& options = flags.options;
+  engine::LoadOptions& load = options.load;
+  auto* model =
+      command.add_option("--model", flags.model, "GGUF file, or the first part of a split");
+  auto* synthetic = command.add_flag("--synthetic", options.synthetic,
+                                     "Serve a made-up model that needs no file (tests, dry runs)");
+  model->excludes(synthetic);
+  auto* unix_path = command.add_option("--unix", options.unix_path, "Unix socket to listen on");
+  command.add_option("--port", flags.port, "TCP port to listen on; 0 takes a free one")
+      ->check(CLI::Range(0, 65535))
+      ->excludes(unix_path);
+  command.add_option("--host", options.host, "Address to listen on")
+      ->excludes(unix_path)
+      ->capture_default_str();
+  command.add_option("--width", load.width, "Requests that decode together; 1 = one at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command.add_option("--context", load.context, "Most tokens of a request; 0 = the model's own")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--window", load.window, "KV cells in all; 0 = width x context")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--memory-limit", options.memory_limit,
+                  "Bytes for all of it: weights, KV cells, buffers, kept conversations (4GiB is "
+                  "understood); default: what the machine has")
+      ->transform(CLI::AsSizeValue(false));
+  command.add_option("--threads", flags.threads, "Threads that compute; 0 = all usable cores")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--kv-type", flags.kv_type,
+                  "Type of the KV cells: f16, or q8_0 at half the memory")
+      ->check(CLI::IsMember({"f16", "q8_0"}))
+      ->capture_default_str();
+  command
+      .add_option("--kernels", flags.kernels, "On the CPU: flotilla, or llama.cpp's own with stock")
+      ->check(CLI::IsMember({"flotilla", "stock"}))
+      ->capture_default_str();
+  command.add_option("--gpu-layers", load.gpu_layers, "Layers on the GPU, where there is one")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--chat-template", load.chat_template,
+                     "Jinja text instead of the model's own");
+  command
+      .add_option("--breadcrumb", options.breadcrumb_path,
+                  "File that tells which requests were being computed if it dies")
+      ->group("");
+  command.add_option("--alias", options.service.alias, "The model name that clients send");
+  command.add_option("--node", options.service.node, "The node's name, for x_flotilla");
+  command.add_flag("--supervised", options.supervised,
+                   "Started by an agent: stdin is the life line, stdout tells of the load");
+  command.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+}
+
+// Knobs are flags that only the environment sets, so CLI11 checks their values and names them.
+void add_knobs(CLI::App& command, RunnerFlags& flags) {
+  const auto knob = [&command](const char* name, auto& value, const CLI::Validator& range) {
+    command.add_option(std::string("--") + name, value)
+        ->envname(name)
+        ->check([name, range](const std::string& text) {
+          const std::string wrong = range(text);
+          return wrong.empty() ? wrong : fmt::format("environment variable {}: {}", name, wrong);
+        })
+        ->group("");
+  };
+  knob("RUNNER_PREFILL_BATCH", flags.prefill_batch, CLI::Range(1, 64));
+  knob("RUNNER_STEP_TARGET_MS", flags.step_target_ms, CLI::Range(0.0, 60'000.0));
+  knob("BG_CLEAR_CACHE_EVERY", flags.trim_every, CLI::Range(0, 1'000'000'000));
+  knob("SESSION_STORE_BYTES", flags.store_bytes, CLI::Range(-1.0, 1e15));
+  knob("FLOTILLA_SYNTHETIC_STEP_US", flags.synthetic_step_us, CLI::Range(0, 60'000'000));
+  knob("FLOTILLA_SYNTHETIC_TOKEN_US", flags.synthetic_token_us, CLI::Range(0, 60'000'000));
+  knob("FLOTILLA_SYNTHETIC_CANNED", flags.synthetic_canned, CLI::Range(0, 1'000'000));
+  command.add_option("--synthetic-crash", flags.synthetic_crash)
+      ->envname("FLOTILLA_SYNTHETIC_CRASH")
+      ->group("");
+}
+
+void show_loading(std::int64_t loaded, std::int64_t total) {
+  const double mib = 1 << 20;
+  const double percent =
+      total > 0 ? 100.0 * static_cast<double>(loaded) / static_cast<double>(total) : 0;
+  std::fputs(fmt::format("\rloading {:3.0f} %  {:.1f} of {:.1f} MiB{}", percent,
+                         static_cast<double>(loaded) / mib, static_cast<double>(total) / mib,
+                         loaded == total ? "\n" : "")
+                 .c_str(),
+             stderr);
+}
+
+int run_runner(RunnerFlags& flags) {
+  runner::RunnerOptions& options = flags.options;
+  if (flags.model.empty() && !options.synthetic) {
+    std::fputs("flotilla runner: --model FILE is missing (or --synthetic)\n", stderr);
+    return 2;
+  }
+  if (options.unix_path.empty() && flags.port < 0) {
+    std::fputs("flotilla runner: say where to listen: --port N or --unix PATH\n", stderr);
+    return 2;
+  }
+  log::start("runner", log::parse_level(flags.log_level));
+  options.port = static_cast<std::uint16_t>(std::max(flags.port, 0));
+  options.load.model = flags.model;
+  options.service.version = FLOTILLA_VERSION;
+  options.load.threads = flags.threads > 0 ? flags.threads : platform::usable_cores();
+  options.load.kv_type = flags.kv_type == "q8_0" ? engine::KvType::Q8_0 : engine::KvType::F16;
+  options.load.kernels =
+      flags.kernels == "stock" ? engine::Kernels::Stock : engine::Kernels::Flotilla;
+  options.fake.width = options.load.width;
+  if (options.load.context > 0) options.fake.context = options.load.context;
+  options.fake.per_step = std::chrono::microseconds(flags.synthetic_step_us);
+  if (options.synthetic) options.service.canned_chunks = flags.synthetic_canned;
+  options.fake.crash_on = flags.synthetic_crash;
+  options.fake.per_token = std::chrono::microseconds(flags.synthetic_token_us);
+  if (options.service.alias.empty()) {
+    options.service.alias = options.synthetic ? "synthetic" : model::default_alias(flags.model);
+  }
+  options.service.scheduler.limits.prefill_batch = flags.prefill_batch;
+  options.service.scheduler.limits.step_target = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::milli>(flags.step_target_ms));
+  options.service.scheduler.trim_every = flags.trim_every;
+  if (flags.store_bytes >= 0) options.store_bytes = flags.store_bytes;
+  if (::isatty(STDERR_FILENO) != 0) options.on_loading = show_loading;
+  return runner::run(options);
+}
+
+}  // namespace
+
+void add_runner_command(CLI::App& app, CommandResult& result) {
+  auto* command = app.add_subcommand("runner", "Serves one model from this process alone");
+  command->footer(
+      "Examples:\n"
+      "  flotilla runner --model SmolLM2-135M-Instruct.Q4_1.gguf --port 8081 --width 8\n"
+      "  flotilla runner --synthetic --unix /run/user/1000/model.sock\n"
+      "Environment: RUNNER_PREFILL_BATCH (4), RUNNER_STEP_TARGET_MS (0 = auto), "
+      "BG_CLEAR_CACHE_EVERY "
+      "(512), SESSION_STORE_BYTES (-1 = a quarter of what is free after the load)");
+  const auto flags = std::make_shared<RunnerFlags>();
+  add_flags(*command, *flags);
+  add_knobs(*command, *flags);
+  command->callback([flags, &result] { result.exit_code = run_runner(*flags); });
+}
+
+}  // namespace flotilla::cli

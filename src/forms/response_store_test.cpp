@@ -1,0 +1,54 @@
+#include "forms/response_store.h"
+
+#include <gtest/gtest.h>
+
+namespace flotilla::forms {
+namespace {
+
+api::KeptAnswer answer(const std::string& id, std::size_t bytes = 10) {
+  return {.id = id, .messages = std::string(bytes, 'm'), .body = "{}", .input = "[]"};
+}
+
+TEST(ResponseStore, OnlyItsOwnerFindsAnAnswer) {
+  ResponseStore store;
+  store.put("a", answer("resp_1"));
+  ASSERT_NE(store.find("a", "resp_1"), nullptr);
+  EXPECT_EQ(store.find("b", "resp_1"), nullptr);
+  EXPECT_FALSE(store.erase("b", "resp_1"));
+  EXPECT_TRUE(store.erase("a", "resp_1"));
+  EXPECT_EQ(store.find("a", "resp_1"), nullptr);
+  EXPECT_FALSE(store.erase("a", "resp_1"));
+  EXPECT_EQ(store.bytes(), 0U);
+}
+
+TEST(ResponseStore, WhatWasUsedLongestAgoGoesFirst) {
+  ResponseStore store(3 * 1400);
+  for (const char* id : {"1", "2", "3"}) store.put("a", answer(id, 1000));
+  EXPECT_EQ(store.size(), 3U);
+  ASSERT_NE(store.find("a", "1"), nullptr);
+  store.put("a", answer("4", 1000));
+  EXPECT_EQ(store.find("a", "2"), nullptr);
+  EXPECT_NE(store.find("a", "1"), nullptr);
+  EXPECT_NE(store.find("a", "4"), nullptr);
+  EXPECT_LE(store.bytes(), 3U * 1400);
+}
+
+TEST(ResponseStore, AnAnswerLargerThanAllIsNotKept) {
+  ResponseStore store(1000);
+  store.put("a", answer("1"));
+  store.put("a", answer("2", 5000));
+  EXPECT_EQ(store.find("a", "2"), nullptr);
+  EXPECT_EQ(store.size(), 0U);
+  EXPECT_EQ(store.bytes(), 0U);
+}
+
+TEST(ResponseStore, TheSameIdTwiceIsTheLater) {
+  ResponseStore store;
+  store.put("a", answer("1", 10));
+  store.put("a", answer("1", 20));
+  EXPECT_EQ(store.find("a", "1")->messages.size(), 20U);
+  EXPECT_EQ(store.size(), 1U);
+}
+
+}  // namespace
+}  // namespace flotilla::forms

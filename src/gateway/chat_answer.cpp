@@ -1,0 +1,79 @@
+#include "gateway/chat_answer.h"
+
+#include "api/error_body.h"
+#include "http/sse.h"
+
+namespace flotilla::gateway {
+
+ChatAnswer::ChatAnswer(http::Exchange& exchange, bool stream, http::Headers headers)
+    : exchange_(exchange), stream_(stream), headers_(std::move(headers)) {}
+
+void ChatAnswer::add_headers(http::Headers& to) const {
+  for (const auto& [name, value] : headers_.fields()) to.set(name, value);
+}
+
+Awaitable<bool> ChatAnswer::ensure_head() {
+  if (exchange_.started()) co_return true;
+  http::Headers headers = http::event_stream_headers();
+  add_headers(headers);
+  status_ = 200;
+  co_return co_await exchange_.start(200, std::move(headers));
+}
+
+Awaitable<bool> ChatAnswer::relay(std::string_view blocks) {
+  const bool open = co_await ensure_head();
+  if (!open) co_return false;
+  co_return co_await exchange_.write(blocks);
+}
+
+Result<void> ChatAnswer::assemble(std::string_view chunk_json) {
+  return assembler_.feed(chunk_json);
+}
+
+Awaitable<bool> ChatAnswer::keep_alive() {
+  if (!stream_) co_return !exchange_.client_gone();
+  const bool open = co_await ensure_head();
+  if (!open) co_return false;
+  const std::string comment = http::sse_comment("keep-alive");
+  co_return co_await exchange_.write(comment);
+}
+
+Awaitable<void> ChatAnswer::finish() {
+  if (stream_) {
+    const bool sent = co_await relay(api::kSseDone);
+    if (sent) co_await exchange_.finish();
+    co_return;
+  }
+  if (!assembler_.complete()) {
+    Error error{.code = Code::Internal,
+                .message = "the replica ended its answer before it was whole"};
+    co_await fail(std::move(error));
+    co_return;
+  }
+  http::Response response = http::json_response(200, assembler_.answer());
+  add_headers(response.headers);
+  status_ = response.status;
+  co_await exchange_.respond(std::move(response));
+}
+
+Awaitable<void> ChatAnswer::fail(Error error) {
+  if (exchange_.started()) {
+    const std::string event = api::openai_error_event(error);
+    const bool sent = co_await exchange_.write(event);
+    if (sent) co_await exchange_.finish();
+    co_return;
+  }
+  http::Response response =
+      http::json_response(api::http_status(error.code), api::openai_error_body(error));
+  if (error.retry_after_s > 0)
+    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  co_await refuse(std::move(response));
+}
+
+Awaitable<void> ChatAnswer::refuse(http::Response response) {
+  add_headers(response.headers);
+  status_ = response.status;
+  co_await exchange_.respond(std::move(response));
+}
+
+}  // namespace flotilla::gateway

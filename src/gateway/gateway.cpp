@@ -1,0 +1,230 @@
+#include "gateway/gateway.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include "api/error_body.h"
+#include "base/log.h"
+#include "forms/form_routes.h"
+#include "gateway/history.h"
+#include "gateway/metrics.h"
+#include "gateway/routes.h"
+#include "gateway/routes_operator.h"
+#include "platform/file_lock.h"
+#include "platform/process.h"
+#include "platform/socket_dir.h"
+
+namespace flotilla::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+bool is_loopback_address(const std::string& host) {
+  return host == "127.0.0.1" || host == "::1" || host == "localhost";
+}
+
+Result<std::string> read_token(const std::filesystem::path& file) {
+  if (file.empty()) return std::string();
+  std::ifstream in(file);
+  std::string token;
+  if (!in || !std::getline(in, token)) {
+    return fail(Code::InvalidArgument,
+                fmt::format("the admin token file {} cannot be read or is empty", file.string()));
+  }
+  while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  if (token.size() < 8) {
+    return fail(Code::InvalidArgument,
+                fmt::format("the admin token in {} has {} characters; use at least 8",
+                            file.string(), token.size()));
+  }
+  return token;
+}
+
+Result<void> check_address(const GatewayOptions& options, const std::string& token,
+                           const KeyRing& keys) {
+  if (is_loopback_address(options.host)) return {};
+  if (token.empty()) {
+    return fail(Code::InvalidArgument,
+                fmt::format("--host {} opens the server to others: give --admin-token-file too",
+                            options.host));
+  }
+  if (keys.empty() && !options.allow_anonymous) {
+    return fail(
+        Code::InvalidArgument,
+        fmt::format("--host {} opens /v1 to others and there are no API keys: start it on this "
+                    "machine alone and make some with `flotilla keys add NAME`, or give "
+                    "--allow-anonymous if anyone who reaches it may use it",
+                    options.host));
+  }
+  return {};
+}
+
+// The id by which agents know our runners as ours: kept in the state directory.
+Result<std::string> read_state_id(const std::filesystem::path& state_dir) {
+  const auto file = state_dir / "state-id";
+  std::string id;
+  if (std::ifstream in(file); in && std::getline(in, id) && !id.empty()) return id;
+  id = random_hex(16);
+  std::ofstream out(file);
+  out << id << '\n';
+  if (!out.flush()) return fail(Code::Internal, fmt::format("{} cannot be written", file.string()));
+  return id;
+}
+
+http::Response plain_error(int status, std::string_view message, std::string_view path) {
+  const Error error{.code = api::code_of_status(status), .message = std::string(message)};
+  return http::json_response(status, forms::error_body_for(path, error));
+}
+
+Awaitable<void> not_found(http::Exchange& exchange) {
+  const std::string path(exchange.request().path());
+  Error error{.code = Code::NotFound, .message = fmt::format("there is nothing at {}", path)};
+  if (path.starts_with("/admin")) {
+    co_await answer_problem(exchange, std::move(error));
+  } else {
+    http::Response response = plain_error(404, error.message, path);
+    co_await exchange.respond(std::move(response));
+  }
+}
+
+Awaitable<void> method_not_allowed(http::Exchange& exchange, std::string allow) {
+  const std::string message =
+      fmt::format("{} does not take {}; it takes {}", exchange.request().path(),
+                  exchange.request().method, allow);
+  http::Response response = plain_error(405, message, exchange.request().path());
+  response.headers.set("Allow", allow);
+  co_await exchange.respond(std::move(response));
+}
+
+// First signal: nothing new, streams get DRAIN_S. Then SIGINT ends the runners; SIGTERM leaves them
+// to the agents for AGENT_GRACE_S, so that an upgrade takes them over. Second signal: at once.
+Awaitable<void> serve_until_signal(asio::io_context& io, http::Server& server, Service& service) {
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  const auto [error, signal] = co_await signals.async_wait(kAwait);
+  log::info("{}: draining for up to {} s", platform::signal_name(signal),
+            service.knobs.drain.count());
+  service.draining = true;
+  signals.async_wait([](const boost::system::error_code& again, int) {
+    if (!again) std::_Exit(130);
+  });
+  co_await server.shutdown(service.knobs.drain);
+  const auto runners =
+      signal == SIGTERM ? nodes::NodeLink::Runners::Keep : nodes::NodeLink::Runners::End;
+  co_await service.control.close(runners);
+  io.stop();
+}
+
+}  // namespace
+
+Result<int> run_gateway(const GatewayOptions& options) {
+  const auto token = read_token(options.admin_token_file);
+  if (!token) return fail(token.error());
+  if (auto made = platform::make_private_dir(options.state_dir); !made) return fail(made.error());
+  auto lock = platform::FileLock::acquire(
+      options.state_dir / "lock",
+      fmt::format("pid {}, port {}", platform::own_pid(), options.port));
+  if (!lock) return fail(lock.error());
+  const auto state_id = read_state_id(options.state_dir);
+  if (!state_id) return fail(state_id.error());
+  auto store = store::Store::open(options.state_dir / "state.db");
+  if (!store) return fail(store.error());
+  if (!store->warning().empty()) log::error("{}", store->warning());
+  const auto stored = store->settings();
+  if (!stored) return fail(stored.error());
+  auto settings =
+      Settings::read([](const char* name) -> const char* { return std::getenv(name); }, *stored);
+  if (!settings) return fail(settings.error());
+  const Knobs& knobs = settings->knobs();
+
+  asio::io_context io(1);
+  SystemClock clock;
+  Random random(random_seed());
+  History history;
+  KeyRing keys;
+  const std::string own_secret = make_secret();
+  Guard guard(
+      {.admin_token = *token,
+       .allow_anonymous = options.allow_anonymous,
+       .admin_hosts = is_loopback_address(options.host) ? std::vector<std::string>{}
+                                                        : std::vector<std::string>{options.host},
+       .own_secret = own_secret},
+      keys);
+  Control control({.executor = io.get_executor(),
+                   .clock = &clock,
+                   .random = &random,
+                   .knobs = &knobs,
+                   .state_dir = options.state_dir,
+                   .state_id = *state_id,
+                   .version = options.version},
+                  std::move(*store));
+  Metrics metrics;
+  if (auto read = read_stored_keys(control, keys); !read) return fail(read.error());
+  if (auto may = check_address(options, *token, keys); !may) return fail(may.error());
+  RequestLog requests(clock, &metrics);
+  Refusals refusals;
+  BlockingThread text;
+  Service service{.executor = io.get_executor(),
+                  .clock = clock,
+                  .random = random,
+                  .knobs = knobs,
+                  .settings = *settings,
+                  .control = control,
+                  .guard = guard,
+                  .keys = keys,
+                  .own_secret = own_secret,
+                  .history = history,
+                  .metrics = metrics,
+                  .version = options.version,
+                  .endpoint = {},
+                  .requests = requests,
+                  .refusals = refusals,
+                  .text = text};
+  http::Router router;
+  add_chat_routes(router, service);
+  add_form_routes(router, service);
+  add_request_routes(router, service);
+  add_operation_routes(router, service);
+  add_admin_routes(router, service);
+  add_key_routes(router, service);
+  add_dashboard_routes(router, service);
+  add_model_routes(router, service);
+  add_node_routes(router, service);
+  add_history_routes(router, service);
+  add_bench_routes(router, service);
+  router.on_not_found(not_found);
+  router.on_method_not_allowed(method_not_allowed);
+
+  http::ServerOptions server_options;
+  server_options.body_max_bytes = knobs.body_max_bytes;
+  server_options.error_response = plain_error;
+  server_options.request_id = [&random] { return make_request_id(random); };
+  http::Server server(
+      io.get_executor(), [&router](http::Exchange& exchange) { return router.handle(exchange); },
+      server_options);
+  const auto port = server.listen_tcp(options.host, options.port);
+  if (!port) return fail(port.error());
+  lock->describe(fmt::format("pid {}, port {}", platform::own_pid(), *port));
+  const std::string shown_host =
+      options.host == "0.0.0.0" || options.host == "::" ? "127.0.0.1" : options.host;
+  service.endpoint = fmt::format("http://{}:{}/v1", shown_host, *port);
+  log::info("serving {} (dashboard http://{}:{}/)", service.endpoint, shown_host, *port);
+  std::printf("flotilla: listening on http://%s:%u\n", shown_host.c_str(),
+              static_cast<unsigned>(*port));
+  std::fflush(stdout);
+
+  control.restore();
+  asio::co_spawn(io, serve_until_signal(io, server, service), asio::detached);
+  io.run();
+  return 0;
+}
+
+}  // namespace flotilla::gateway

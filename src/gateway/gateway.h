@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/result.h"
+
+namespace flotilla::gateway {
+
+struct GatewayOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8000;               // 0 = a free one
+  std::filesystem::path state_dir;         // one gateway a directory
+  std::filesystem::path admin_token_file;  // empty = none
+  bool allow_anonymous = false;            // /v1 without a key from anywhere
+  std::string version;
+};
+
+// Serves until SIGTERM or SIGINT, drains, returns 0. What keeps it from starting is an Error:
+// another server on the state directory (Conflict, naming it), the port in use, a knob out of
+// range, an address that is not loopback without a token file.
+Result<int> run_gateway(const GatewayOptions& options);
+
+}  // namespace flotilla::gateway

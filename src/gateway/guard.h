@@ -1,0 +1,61 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "gateway/key_ring.h"
+#include "http/message.h"
+
+namespace flotilla::gateway {
+
+struct GuardPolicy {
+  std::string admin_token;               // empty = none is set
+  bool allow_anonymous = false;          // /v1 without a key from anywhere
+  std::vector<std::string> admin_hosts;  // Host values that may reach /admin besides loopback names
+  std::string own_secret = {};           // by which the server may ask itself
+};
+
+// Who uses /v1.
+struct Caller {
+  std::string key;    // the API key's id; empty without one
+  std::string owner;  // whose requests these are: the key's id, or the peer's address without one
+};
+
+// Who may. Pure: a request in, yes or the reason in words. The gateway's I/O thread owns it.
+//
+// Without a token or key a request counts as the operator's own only if it comes from this machine
+// to a loopback name and no proxy stands before it: a proxy on this host makes the world look like
+// loopback, and another site's page reaches 127.0.0.1 by DNS rebinding.
+class Guard {
+ public:
+  // `keys` outlives it.
+  Guard(GuardPolicy policy, const KeyRing& keys);
+
+  // /v1/*, /tokenize, /detokenize: by an API key (as bearer token or x-api-key) or the admin token;
+  // without either as said above while no key exists, or by anybody where that is allowed. At most
+  // 10 wrong keys a minute and address.
+  Result<Caller> may_use(const http::Request& request, Instant now, std::int64_t unix_s);
+  // /metrics: the admin token where one is set.
+  Result<void> may_observe(const http::Request& request, Instant now);
+  // /admin/*: the token where one is set, JSON bodies only, no foreign Origin (CSRF). At most 10
+  // failed tokens a minute per address, then ResourceExhausted.
+  Result<void> may_administer(const http::Request& request, Instant now);
+
+ private:
+  Result<void> is_local_operator(const http::Request& request) const;
+  bool host_is_listed(const http::Request& request) const;
+  Result<void> check_token(const http::Request& request, Instant now);
+  Result<Caller> find_caller(const http::Request& request, Instant now, std::int64_t unix_s);
+  Result<void> check_failures(const std::string& peer, Instant now);
+
+  GuardPolicy policy_;
+  const KeyRing& keys_;
+  std::unordered_map<std::string, std::deque<Instant>> failures_;  // bounded: kAddressesMax
+};
+
+}  // namespace flotilla::gateway

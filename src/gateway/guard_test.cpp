@@ -1,0 +1,222 @@
+#include "gateway/guard.h"
+
+#include <gtest/gtest.h>
+
+namespace flotilla::gateway {
+namespace {
+
+http::Request local(std::string method = "GET") {
+  http::Request request;
+  request.method = std::move(method);
+  request.peer = "127.0.0.1";
+  request.peer_is_loopback = true;
+  request.headers.add("Host", "127.0.0.1:8000");
+  if (request.method != "GET") request.headers.add("Content-Type", "application/json");
+  return request;
+}
+
+const Instant kNow{};
+
+TEST(Guard, serves_this_machine_without_token_or_key) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  for (const char* host : {"localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"}) {
+    auto request = local("POST");
+    request.headers.set("Host", host);
+    EXPECT_TRUE(guard.may_use(request, kNow, 0)) << host;
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << host;
+  }
+}
+
+TEST(Guard, a_foreign_peer_is_refused_without_a_key) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  auto request = local();
+  request.peer = "10.0.0.9";
+  request.peer_is_loopback = false;
+  EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::Unauthenticated);
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
+}
+
+TEST(Guard, anonymous_use_from_anywhere_only_when_allowed_and_never_of_admin) {
+  KeyRing keys;
+  Guard guard({.admin_token = {}, .allow_anonymous = true, .admin_hosts = {}}, keys);
+  auto request = local("POST");
+  request.peer = "10.0.0.9";
+  request.peer_is_loopback = false;
+  request.headers.set("Host", "box.example");
+  request.headers.add("X-Forwarded-For", "10.0.0.1");
+  EXPECT_TRUE(guard.may_use(request, kNow, 0));
+  EXPECT_FALSE(guard.may_administer(request, kNow));
+}
+
+TEST(Guard, a_proxy_on_this_host_is_not_the_operator) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  for (const char* header :
+       {"Forwarded", "via", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Whatever"}) {
+    auto request = local();
+    request.headers.add(header, "x");
+    EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::Unauthenticated) << header;
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated) << header;
+  }
+}
+
+TEST(Guard, a_rebound_host_name_is_refused) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  for (const char* host :
+       {"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "", "[::1"}) {
+    auto request = local();
+    request.headers.set("Host", host);
+    EXPECT_FALSE(guard.may_use(request, kNow, 0)) << host;
+    EXPECT_FALSE(guard.may_administer(request, kNow)) << host;
+  }
+}
+
+TEST(Guard, another_sites_page_may_not_administer) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  auto request = local("POST");
+  for (const char* origin :
+       {"http://evil.example", "null", "http://127.0.0.1:9999", "http://127.0.0.1"}) {
+    request.headers.set("Origin", origin);
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::PermissionDenied) << origin;
+  }
+  request.headers.set("Origin", "http://127.0.0.1:8000");
+  EXPECT_TRUE(guard.may_administer(request, kNow));
+}
+
+TEST(Guard, form_posts_are_refused) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  for (const char* type :
+       {"text/plain", "application/x-www-form-urlencoded", "", "application/jsonx"}) {
+    auto request = local("POST");
+    request.headers.set("Content-Type", type);
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::UnsupportedMedia) << type;
+    EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::UnsupportedMedia) << type;
+  }
+  auto request = local("POST");
+  request.headers.set("Content-Type", "Application/JSON; charset=utf-8");
+  EXPECT_TRUE(guard.may_administer(request, kNow));
+}
+
+TEST(Guard, with_a_token_only_the_token_administers) {
+  KeyRing keys;
+  Guard guard({.admin_token = "s3cret", .allow_anonymous = false, .admin_hosts = {"fleet.example"}},
+              keys);
+  auto request = local();
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
+  for (const char* wrong :
+       {"Bearer s3cre", "Bearer s3cret2", "Bearer ", "s3cret", "Basic s3cret"}) {
+    request.headers.set("Authorization", wrong);
+    EXPECT_FALSE(guard.may_administer(request, kNow)) << wrong;
+  }
+  request.headers.set("Authorization", "Bearer s3cret");
+  EXPECT_TRUE(guard.may_administer(request, kNow));
+  request.peer = "10.0.0.9";
+  request.peer_is_loopback = false;
+  request.headers.set("Host", "fleet.example:8000");
+  EXPECT_TRUE(guard.may_administer(request, kNow));
+}
+
+TEST(Guard, ten_wrong_tokens_close_an_address_for_a_minute) {
+  KeyRing keys;
+  Guard guard({.admin_token = "s3cret", .allow_anonymous = false, .admin_hosts = {}}, keys);
+  auto request = local();
+  request.headers.add("Authorization", "Bearer no");
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
+  }
+  request.headers.set("Authorization", "Bearer s3cret");
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::ResourceExhausted);
+  auto other = request;
+  other.peer = "127.0.0.2";
+  EXPECT_TRUE(guard.may_administer(other, kNow));
+  EXPECT_TRUE(guard.may_administer(request, kNow + std::chrono::seconds(61)));
+}
+
+struct GuardWithKeys : testing::Test {
+  std::string add(const std::string& id, std::int64_t expires = 0) {
+    const std::string secret = make_secret();
+    keys.put({.id = id,
+              .hash = hash_of_secret(secret),
+              .spec = {.name = id, .expires_unix_s = expires}});
+    return secret;
+  }
+  Result<Caller> use(const std::string& secret, const char* header = "Authorization",
+                     Instant now = kNow) {
+    auto request = local("POST");
+    if (!secret.empty()) {
+      request.headers.add(header, (header[0] == 'A' ? "Bearer " : "") + secret);
+    }
+    return guard.may_use(request, now, 50);
+  }
+  KeyRing keys;
+  Guard guard{{.admin_token = "the-admin-token", .allow_anonymous = false, .admin_hosts = {}},
+              keys};
+};
+
+TEST_F(GuardWithKeys, any_key_will_do_until_there_is_one) {
+  EXPECT_EQ(use("none")->key, "");
+  EXPECT_EQ(use("none")->owner, "127.0.0.1");
+  const std::string secret = add("key-1");
+  EXPECT_EQ(use("none").error().reason, "invalid_api_key");
+  EXPECT_EQ(use("").error().reason, "invalid_api_key");
+  EXPECT_EQ(use(secret)->key, "key-1");
+  EXPECT_EQ(use(secret)->owner, "key-1");
+  EXPECT_EQ(use(secret, "x-api-key")->key, "key-1");
+  keys.erase("key-1");
+  EXPECT_EQ(use("none")->key, "");
+}
+
+TEST_F(GuardWithKeys, a_key_opens_nothing_of_admin_and_the_token_opens_all) {
+  const std::string secret = add("key-1");
+  auto request = local();
+  request.headers.add("Authorization", "Bearer " + secret);
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
+  EXPECT_EQ(guard.may_observe(request, kNow).error().code, Code::Unauthenticated);
+  EXPECT_EQ(use("the-admin-token")->key, "");
+}
+
+TEST_F(GuardWithKeys, guessing_is_slow) {
+  const std::string secret = add("key-1");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(use("guess").error().code, Code::Unauthenticated);
+  EXPECT_EQ(use("guess").error().code, Code::ResourceExhausted);
+  EXPECT_EQ(use(secret).error().code, Code::ResourceExhausted) << "else a hit would show";
+  EXPECT_TRUE(use(secret, "Authorization", kNow + std::chrono::minutes(2)));
+}
+
+TEST_F(GuardWithKeys, an_expired_key_is_refused) {
+  EXPECT_EQ(use(add("old", 50)).error().reason, "expired_api_key");
+  EXPECT_TRUE(use(add("new", 51)));
+}
+
+TEST(Guard, the_server_may_ask_itself) {
+  KeyRing keys;
+  keys.put({.id = "key-1", .hash = "h", .spec = {.name = "n"}});
+  Guard guard(
+      {.admin_token = {}, .allow_anonymous = false, .admin_hosts = {}, .own_secret = "fl-own"},
+      keys);
+  auto request = local("POST");
+  request.headers.add("Authorization", "Bearer fl-own");
+  EXPECT_TRUE(guard.may_use(request, kNow, 0));
+  EXPECT_FALSE(Guard({}, keys).may_use(request, kNow, 0));
+}
+
+TEST(Guard, anonymous_where_allowed_beside_keys) {
+  KeyRing keys;
+  const std::string secret = make_secret();
+  keys.put({.id = "key-1", .hash = hash_of_secret(secret), .spec = {.name = "n"}});
+  Guard guard({.admin_token = {}, .allow_anonymous = true, .admin_hosts = {}}, keys);
+  auto request = local("POST");
+  EXPECT_EQ(guard.may_use(request, kNow, 0)->key, "");
+  request.headers.add("Authorization", "Bearer wrong");
+  EXPECT_FALSE(guard.may_use(request, kNow, 0)) << "a wrong key is a mistake";
+  request.headers.set("Authorization", "Bearer " + secret);
+  EXPECT_EQ(guard.may_use(request, kNow, 0)->key, "key-1");
+}
+
+}  // namespace
+}  // namespace flotilla::gateway

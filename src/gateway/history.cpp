@@ -1,0 +1,208 @@
+#include "gateway/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "api/json_text.h"
+
+namespace flotilla::gateway {
+namespace {
+
+constexpr double kFirstMs = 0.1;  // the first bucket's upper edge
+constexpr double kGrowth = 1.13;  // 0.1 ms x 1.13^127 is over 9 minutes
+
+// Consecutive samples as one point: sums and means of what flows, the worst of what hurts.
+HistorySample merge(std::span<const HistorySample> samples) {
+  HistorySample out = samples.back();
+  float p50_ttft = 0, p50_gap = 0, n_ttft = 0, n_gap = 0;
+  out.tokens_per_s = out.in_flight = 0;
+  const auto worst = [](std::optional<float>& into, const std::optional<float>& value) {
+    if (value) into = std::max(into.value_or(0), *value);
+  };
+  for (const HistorySample& sample : samples) {
+    out.tokens_per_s += sample.tokens_per_s / static_cast<float>(samples.size());
+    out.in_flight += sample.in_flight / static_cast<float>(samples.size());
+    out.queue = std::max(out.queue, sample.queue);
+    out.replicas_live = std::min(out.replicas_live, sample.replicas_live);
+    worst(out.ttft_p99_ms, sample.ttft_p99_ms);
+    worst(out.gap_p99_ms, sample.gap_p99_ms);
+    if (sample.ttft_p50_ms) p50_ttft += *sample.ttft_p50_ms, ++n_ttft;
+    if (sample.gap_p50_ms) p50_gap += *sample.gap_p50_ms, ++n_gap;
+  }
+  if (n_ttft > 0) out.ttft_p50_ms = p50_ttft / n_ttft;
+  if (n_gap > 0) out.gap_p50_ms = p50_gap / n_gap;
+  return out;
+}
+
+void append_value(std::string& out, const std::optional<float>& value) {
+  if (value) {
+    api::append_number(out, static_cast<double>(*value));
+  } else {
+    out += "null";
+  }
+}
+
+template <class Get>
+void append_series(std::string& out, const char* name, const std::vector<HistorySample>& points,
+                   Get get) {
+  fmt::format_to(std::back_inserter(out), R"(,"{}":[)", name);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i > 0) out += ',';
+    append_value(out, get(points[i]));
+  }
+  out += ']';
+}
+
+constexpr struct {
+  const char* name;
+  std::optional<float> (*get)(const HistorySample&);
+} kFigures[] = {
+    {"tokens_per_s", [](const HistorySample& s) { return std::optional(s.tokens_per_s); }},
+    {"queue", [](const HistorySample& s) { return std::optional(s.queue); }},
+    {"in_flight", [](const HistorySample& s) { return std::optional(s.in_flight); }},
+    {"replicas_live", [](const HistorySample& s) { return std::optional(s.replicas_live); }},
+    {"ttft_p50_ms", [](const HistorySample& s) { return s.ttft_p50_ms; }},
+    {"ttft_p99_ms", [](const HistorySample& s) { return s.ttft_p99_ms; }},
+    {"gap_p50_ms", [](const HistorySample& s) { return s.gap_p50_ms; }},
+    {"gap_p99_ms", [](const HistorySample& s) { return s.gap_p99_ms; }},
+};
+
+std::optional<float> as_float(std::optional<double> value) {
+  return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+}
+
+}  // namespace
+
+void LatencyCounts::add(double ms) {
+  const double bucket = ms <= kFirstMs ? 0 : std::ceil(std::log(ms / kFirstMs) / std::log(kGrowth));
+  const auto last = static_cast<double>(counts_.size() - 1);
+  ++counts_[static_cast<std::size_t>(std::min(bucket, last))];
+  ++total_;
+}
+
+std::optional<double> LatencyCounts::percentile(double share) const {
+  if (total_ == 0) return std::nullopt;
+  const auto wanted =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(share * double(total_))));
+  std::uint64_t seen = 0;
+  std::size_t bucket = 0;
+  while ((seen += counts_[bucket]) < wanted) ++bucket;
+  // The middle of the bucket, as ratios go.
+  return kFirstMs * std::pow(kGrowth, static_cast<double>(bucket) - 0.5);
+}
+
+void LatencyCounts::clear() {
+  counts_.fill(0);
+  total_ = 0;
+}
+
+History::Series& History::series_of(const std::string& pool) {
+  if (!pools_.contains(pool) && pools_.size() >= kPoolsMax) {
+    // The one that has been silent longest makes room.
+    pools_.erase(std::ranges::min_element(pools_, {}, [](const auto& entry) {
+      return entry.second.samples.empty() ? 0 : entry.second.samples.back().unix_s;
+    }));
+  }
+  return pools_[pool];
+}
+
+void History::count_tokens(const std::string& pool, std::size_t tokens) {
+  series_of(pool).tokens += tokens;
+}
+void History::first_token(const std::string& pool, double ms) { series_of(pool).ttft.add(ms); }
+void History::token_gap(const std::string& pool, double ms) { series_of(pool).gaps.add(ms); }
+
+void History::close_step(const std::string& pool, const Gauges& gauges, std::int64_t unix_s) {
+  Series& series = series_of(pool);
+  HistorySample& sample = series.samples.emplace_back();
+  sample.unix_s = unix_s;
+  sample.tokens_per_s =
+      static_cast<float>(static_cast<double>(series.tokens) / static_cast<double>(kStep.count()));
+  sample.queue = static_cast<float>(gauges.queue);
+  sample.in_flight = static_cast<float>(gauges.in_flight);
+  sample.replicas_live = static_cast<float>(gauges.replicas_live);
+  sample.ttft_p50_ms = as_float(series.ttft.percentile(0.5));
+  sample.ttft_p99_ms = as_float(series.ttft.percentile(0.99));
+  sample.gap_p50_ms = as_float(series.gaps.percentile(0.5));
+  sample.gap_p99_ms = as_float(series.gaps.percentile(0.99));
+  if (series.samples.size() > kSamplesMax) series.samples.pop_front();
+  series.tokens = 0;
+  series.ttft.clear();
+  series.gaps.clear();
+}
+
+std::string History::series_json(const std::string& pool, std::chrono::seconds range,
+                                 std::int64_t unix_s) const {
+  const auto steps = static_cast<std::size_t>(range / kStep);
+  const std::size_t stride = std::max<std::size_t>(1, (steps + kPointsMax - 1) / kPointsMax);
+  std::string out = fmt::format(R"({{"range_s":{},"step_s":{},"pools":[)", range.count(),
+                                stride * static_cast<std::size_t>(kStep.count()));
+  bool first = true;
+  for (const auto& [name, series] : pools_) {
+    if (!pool.empty() && name != pool) continue;
+    const auto from = std::ranges::lower_bound(series.samples, unix_s - range.count(), {},
+                                               &HistorySample::unix_s);
+    const std::vector<HistorySample> kept(from, series.samples.end());
+    std::vector<HistorySample> points;
+    for (std::size_t at = 0; at < kept.size(); at += stride) {
+      points.push_back(merge(std::span(kept).subspan(at, std::min(stride, kept.size() - at))));
+    }
+    if (!std::exchange(first, false)) out += ',';
+    out += R"({"pool":)" + api::json_string(name) + R"(,"unix_s":[)";
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "", points[i].unix_s);
+    }
+    out += ']';
+    for (const auto& figure : kFigures) append_series(out, figure.name, points, figure.get);
+    out += '}';
+  }
+  return out + "]}";
+}
+
+std::string History::newest_json() const {
+  std::string out = "[";
+  for (const auto& [name, series] : pools_) {
+    if (series.samples.empty()) continue;
+    const HistorySample& sample = series.samples.back();
+    if (out.size() > 1) out += ',';
+    out += R"({"pool":)" + api::json_string(name);
+    fmt::format_to(std::back_inserter(out), R"(,"unix_s":{})", sample.unix_s);
+    for (const auto& figure : kFigures) {
+      fmt::format_to(std::back_inserter(out), R"(,"{}":)", figure.name);
+      append_value(out, figure.get(sample));
+    }
+    out += '}';
+  }
+  return out + "]";
+}
+
+Pace::Pace(History& history, Metrics& metrics, const Clock& clock, std::string pool)
+    : history_(&history),
+      metrics_(&metrics),
+      clock_(&clock),
+      pool_(std::move(pool)),
+      last_(clock.now()) {}
+
+// Gaps are what a reader sees, so they are counted in the first choice alone.
+void Pace::tokens(int choice, std::size_t count) {
+  if (history_ == nullptr || count == 0) return;
+  history_->count_tokens(pool_, count);
+  if (choice != 0) return;
+  const Instant now = clock_->now();
+  if (begun_) {
+    history_->token_gap(pool_, to_ms(now - last_));
+    answers_.token_gap(to_s(now - last_));
+  } else {
+    history_->first_token(pool_, to_ms(now - last_));
+    answers_.first_token(to_s(now - last_));
+  }
+  begun_ = true;
+  last_ = now;
+}
+
+}  // namespace flotilla::gateway

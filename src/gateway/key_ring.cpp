@@ -1,0 +1,183 @@
+#include "gateway/key_ring.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/random.h"
+#include "base/sha256.h"
+
+namespace flotilla::gateway {
+namespace {
+
+constexpr int kSecretBytes = 20;
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes)
+    out += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+  return out;
+}
+
+Error used_up(const api::KeySpec& spec, std::string_view quota, std::int64_t limit, double wait_s) {
+  const int seconds = std::clamp(static_cast<int>(std::ceil(wait_s)), 1, 300);
+  return Error{.code = Code::ResourceExhausted,
+               .message = fmt::format("key \"{}\" has used up its {} {}; try again in {} s",
+                                      spec.name, limit, quota, seconds),
+               .reason = "rate_limit_exceeded",
+               .retry_after_s = seconds};
+}
+
+}  // namespace
+
+std::string make_secret() { return "fl-" + random_hex(kSecretBytes); }
+
+std::string hash_of_secret(std::string_view key) {
+  const std::string_view parts[] = {key};
+  return hex(sha256(parts));
+}
+
+struct KeyRing::Lease::State {
+  State(std::shared_ptr<Entry> of, double charge) : entry(std::move(of)), charged(charge) {
+    ++entry->in_flight;
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { --entry->in_flight; }
+
+  const std::shared_ptr<Entry> entry;  // the key itself may be gone
+  double charged;
+};
+
+void KeyRing::Lease::settle(std::uint64_t tokens) {
+  if (!state_) return;
+  const auto used = static_cast<double>(tokens);
+  state_->entry->tokens.left += state_->charged - used;
+  state_->charged = used;
+}
+
+double KeyRing::Bucket::now_left(double per_min, Instant now) const {
+  return std::min(per_min, left + to_s(now - at) * per_min / 60);
+}
+
+void KeyRing::Bucket::take(double amount, double per_min, Instant now) {
+  left = now_left(per_min, now) - amount;
+  at = now;
+}
+
+void KeyRing::put(Key key) {
+  auto entry = std::make_shared<Entry>();
+  entry->requests.left = static_cast<double>(key.spec.requests_per_min);
+  entry->tokens.left = static_cast<double>(key.spec.tokens_per_min);
+  erase(key.id);
+  by_hash_[key.hash] = entry;
+  keys_[key.id] = entry;
+  entry->key = std::move(key);
+}
+
+bool KeyRing::erase(const std::string& id) {
+  const auto found = keys_.find(id);
+  if (found == keys_.end()) return false;
+  by_hash_.erase(found->second->key.hash);
+  keys_.erase(found);
+  return true;
+}
+
+const KeyRing::Key* KeyRing::find(const std::string& id) const {
+  const auto found = keys_.find(id);
+  return found == keys_.end() ? nullptr : &found->second->key;
+}
+
+const KeyRing::Key* KeyRing::find_name(const std::string& name) const {
+  for (const auto& [id, entry] : keys_) {
+    if (entry->key.spec.name == name) return &entry->key;
+  }
+  return nullptr;
+}
+
+std::vector<api::KeyShown> KeyRing::list() const {
+  std::vector<api::KeyShown> out;
+  for (const auto& [id, entry] : keys_) {
+    out.push_back({.id = id,
+                   .spec = entry->key.spec,
+                   .created_unix_s = entry->key.created_unix_s,
+                   .in_flight = entry->in_flight});
+  }
+  return out;
+}
+
+// By its hash: the search tells nothing of the secret.
+Result<const KeyRing::Key*> KeyRing::open(std::string_view secret, std::int64_t unix_s) const {
+  const auto found = by_hash_.find(hash_of_secret(secret));
+  if (found == by_hash_.end()) {
+    return fail(Error{.code = Code::Unauthenticated,
+                      .message = "this API key is not known here",
+                      .reason = "invalid_api_key"});
+  }
+  const Key& key = found->second->key;
+  if (key.spec.expires_unix_s > 0 && unix_s >= key.spec.expires_unix_s) {
+    return fail(Error{.code = Code::Unauthenticated,
+                      .message = fmt::format("API key \"{}\" has expired", key.spec.name),
+                      .reason = "expired_api_key"});
+  }
+  return &key;
+}
+
+Result<KeyRing::Lease> KeyRing::enter(const std::string& id, std::uint64_t tokens, Instant now) {
+  const auto found = keys_.find(id);
+  if (found == keys_.end()) {
+    return fail(Error{.code = Code::Unauthenticated,
+                      .message = "this API key was taken back",
+                      .reason = "invalid_api_key"});
+  }
+  Entry& entry = *found->second;
+  const api::KeySpec& spec = entry.key.spec;
+  if (spec.max_in_flight > 0 && entry.in_flight >= spec.max_in_flight) {
+    return fail(used_up(spec, "requests at once", spec.max_in_flight, 1));
+  }
+  const auto requests = static_cast<double>(spec.requests_per_min);
+  if (spec.requests_per_min > 0) {
+    const double left = entry.requests.now_left(requests, now);
+    if (left < 1) {
+      return fail(
+          used_up(spec, "requests a minute", spec.requests_per_min, (1 - left) * 60 / requests));
+    }
+  }
+  const auto per_min = static_cast<double>(spec.tokens_per_min);
+  if (spec.tokens_per_min > 0) {
+    // A request that is larger than a minute's worth passes when the bucket is full.
+    const double wanted = std::min(static_cast<double>(tokens), per_min);
+    const double left = entry.tokens.now_left(per_min, now);
+    if (left < wanted) {
+      return fail(
+          used_up(spec, "tokens a minute", spec.tokens_per_min, (wanted - left) * 60 / per_min));
+    }
+    entry.tokens.take(static_cast<double>(tokens), per_min, now);
+  }
+  if (spec.requests_per_min > 0) entry.requests.take(1, requests, now);
+  return Lease(std::make_shared<Lease::State>(found->second, static_cast<double>(tokens)));
+}
+
+KeyRing::Left KeyRing::left_of(std::int64_t limit, const Bucket& bucket, Instant now) {
+  if (limit == 0) return {};
+  const auto per_min = static_cast<double>(limit);
+  const double left = bucket.now_left(per_min, now);
+  return {.limit = limit,
+          .left = std::max<std::int64_t>(0, static_cast<std::int64_t>(left)),
+          .full_in_s = (per_min - left) * 60 / per_min};
+}
+
+KeyRing::Left KeyRing::requests_left(const std::string& id, Instant now) const {
+  const auto found = keys_.find(id);
+  if (found == keys_.end()) return {};
+  return left_of(found->second->key.spec.requests_per_min, found->second->requests, now);
+}
+
+KeyRing::Left KeyRing::tokens_left(const std::string& id, Instant now) const {
+  const auto found = keys_.find(id);
+  if (found == keys_.end()) return {};
+  return left_of(found->second->key.spec.tokens_per_min, found->second->tokens, now);
+}
+
+}  // namespace flotilla::gateway

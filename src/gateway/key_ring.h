@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "api/keys.h"
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace flotilla::gateway {
+
+std::string make_secret();                         // "fl-" and 40 hex digits
+std::string hash_of_secret(std::string_view key);  // SHA-256, hex: what is stored
+
+// The API keys and what each has left of its quotas. Pure but for chance in make_secret(). I/O
+// thread only.
+class KeyRing {
+ public:
+  struct Key {
+    std::string id;
+    std::string hash;  // of the secret
+    api::KeySpec spec;
+    std::int64_t created_unix_s = 0;
+  };
+
+  void put(Key key);
+  bool erase(const std::string& id);
+  bool empty() const { return keys_.empty(); }
+  const Key* find(const std::string& id) const;
+  const Key* find_name(const std::string& name) const;
+  std::vector<api::KeyShown> list() const;
+
+  // Unauthenticated: no key of ours, or its time is over.
+  Result<const Key*> open(std::string_view secret, std::int64_t unix_s) const;
+
+  // One request of a key, for as long as it lives.
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(Lease&& other) noexcept = default;
+    Lease& operator=(Lease&& other) noexcept = default;
+    // What it came to, instead of what was charged when it came.
+    void settle(std::uint64_t tokens);
+
+   private:
+    friend class KeyRing;
+    struct State;
+    explicit Lease(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
+  };
+  // Charges `tokens`, about what it will cost. ResourceExhausted names the quota that is used up
+  // and when there is enough again.
+  Result<Lease> enter(const std::string& id, std::uint64_t tokens, Instant now);
+
+  // What is left, for the x-ratelimit headers.
+  struct Left {
+    std::int64_t limit = 0;  // a minute; 0 = no bound
+    std::int64_t left = 0;
+    double full_in_s = 0;
+  };
+  Left requests_left(const std::string& id, Instant now) const;
+  Left tokens_left(const std::string& id, Instant now) const;
+
+ private:
+  // What may be taken at once is a minute's worth; it comes back evenly. Debts are paid back first.
+  struct Bucket {
+    double left = 0;
+    Instant at{};
+    double now_left(double per_min, Instant now) const;
+    void take(double amount, double per_min, Instant now);
+  };
+  static Left left_of(std::int64_t limit, const Bucket& bucket, Instant now);
+  struct Entry {
+    Key key;
+    Bucket requests, tokens;
+    std::int64_t in_flight = 0;
+  };
+  std::map<std::string, std::shared_ptr<Entry>> keys_;  // by id
+  std::unordered_map<std::string, std::shared_ptr<Entry>> by_hash_;
+};
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,102 @@
+#include "gateway/key_ring.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace flotilla::gateway {
+namespace {
+
+using std::chrono::seconds;
+
+struct KeyRingTest : testing::Test {
+  std::string add(const std::string& id, api::KeySpec spec) {
+    const std::string secret = make_secret();
+    spec.name = id;
+    ring.put({.id = id, .hash = hash_of_secret(secret), .spec = std::move(spec)});
+    return secret;
+  }
+  KeyRing ring;
+  ManualClock clock;
+};
+
+TEST_F(KeyRingTest, OpensByTheSecretAlone) {
+  EXPECT_TRUE(ring.empty());
+  const std::string secret = add("a", {});
+  add("b", {});
+  EXPECT_EQ((*ring.open(secret, 0))->id, "a");
+  EXPECT_EQ(ring.open("a", 0).error().reason, "invalid_api_key");
+  EXPECT_FALSE(ring.open("", 0));
+  EXPECT_FALSE(ring.open(hash_of_secret(secret), 0)) << "what is stored opens nothing";
+  EXPECT_TRUE(ring.erase("a"));
+  EXPECT_FALSE(ring.erase("a"));
+  EXPECT_FALSE(ring.open(secret, 0));
+  EXPECT_EQ(ring.find_name("b")->id, "b");
+  EXPECT_EQ(ring.find("a"), nullptr);
+}
+
+TEST_F(KeyRingTest, SecretsAreLongAndDiffer) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(make_secret());
+  EXPECT_EQ(seen.size(), 100U);
+  EXPECT_EQ(seen.begin()->size(), 43U);
+}
+
+TEST_F(KeyRingTest, AnExpiredKeyOpensNothing) {
+  const std::string secret = add("a", {.name = "", .expires_unix_s = 100});
+  EXPECT_TRUE(ring.open(secret, 99));
+  EXPECT_EQ(ring.open(secret, 100).error().reason, "expired_api_key");
+}
+
+TEST_F(KeyRingTest, RequestsAMinuteComeBackEvenly) {
+  add("a", {.name = "", .requests_per_min = 60});
+  for (int i = 0; i < 60; ++i) EXPECT_TRUE(ring.enter("a", 1, clock.now()));
+  const auto refused = ring.enter("a", 1, clock.now());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::ResourceExhausted);
+  EXPECT_EQ(refused.error().retry_after_s, 1);
+  EXPECT_EQ(ring.requests_left("a", clock.now()).left, 0);
+  clock.advance(seconds(1));
+  EXPECT_TRUE(ring.enter("a", 1, clock.now()));
+  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  clock.advance(seconds(3600));
+  EXPECT_EQ(ring.requests_left("a", clock.now()).left, 60) << "no more than a minute's worth";
+}
+
+TEST_F(KeyRingTest, TokensAreChargedWhenItComesAndSettledWhenItEnds) {
+  add("a", {.name = "", .tokens_per_min = 600});
+  auto lease = ring.enter("a", 100, clock.now());
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 500);
+  lease->settle(700);
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0);
+  EXPECT_EQ(ring.enter("a", 50, clock.now()).error().retry_after_s, 15) << "the debt of 100 first";
+  clock.advance(seconds(15));
+  EXPECT_TRUE(ring.enter("a", 50, clock.now()));
+  clock.advance(seconds(60));
+  EXPECT_TRUE(ring.enter("a", 10'000, clock.now())) << "larger than a minute's worth, and alone";
+  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+}
+
+TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
+  add("a", {.name = "", .max_in_flight = 2});
+  auto first = ring.enter("a", 1, clock.now());
+  auto second = ring.enter("a", 1, clock.now());
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  EXPECT_EQ(ring.list().at(0).in_flight, 2);
+  *first = KeyRing::Lease();
+  EXPECT_TRUE(ring.enter("a", 1, clock.now()));
+  ring.erase("a");
+  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  second->settle(5);  // its key is gone; nothing happens
+}
+
+TEST_F(KeyRingTest, AKeyWithoutBoundsIsNeverRefused) {
+  add("a", {});
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(ring.enter("a", 1'000'000, clock.now()));
+  EXPECT_EQ(ring.requests_left("a", clock.now()).limit, 0);
+}
+
+}  // namespace
+}  // namespace flotilla::gateway

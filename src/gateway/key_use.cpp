@@ -1,0 +1,62 @@
+#include "gateway/key_use.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace flotilla::gateway {
+namespace {
+
+void add_left(http::Headers& headers, const char* what, const KeyRing::Left& left) {
+  if (left.limit == 0) return;
+  headers.set(fmt::format("x-ratelimit-limit-{}", what), std::to_string(left.limit));
+  headers.set(fmt::format("x-ratelimit-remaining-{}", what), std::to_string(left.left));
+  headers.set(fmt::format("x-ratelimit-reset-{}", what), fmt::format("{:.3f}s", left.full_in_s));
+}
+
+// A prefix that is cached for one key must not show to another, by a count or by time, unless the
+// load says that it may.
+std::string group_of(const KeyRing::Key& key, const PoolRuntime& pool) {
+  if (pool.generation().load.share_prefixes.value_or(false)) return {};
+  return key.spec.cache_group.empty() ? key.id : "group " + key.spec.cache_group;
+}
+
+}  // namespace
+
+bool may_ask(const KeyRing& keys, const Caller& caller, const PoolRuntime& pool) {
+  const KeyRing::Key* key = keys.find(caller.key);
+  if (key == nullptr || key->spec.models.empty()) return true;
+  const auto& may = key->spec.models;
+  const auto listed = [&may](const std::string& alias) {
+    return std::ranges::find(may, alias) != may.end();
+  };
+  return listed(pool.alias()) || std::ranges::any_of(pool.generation().load.aliases, listed);
+}
+
+Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& pool,
+                       std::size_t body_bytes, Instant now) {
+  KeyUse use;
+  use.tokens = std::max<std::uint64_t>(1, body_bytes / 4);
+  if (caller.key.empty()) return use;
+  if (!may_ask(keys, caller, pool)) {
+    const KeyRing::Key& key = *keys.find(caller.key);
+    return fail(
+        Error{.code = Code::PermissionDenied,
+              .message = fmt::format("API key \"{}\" may ask for {}, not for {}", key.spec.name,
+                                     fmt::join(key.spec.models, ", "), pool.alias()),
+              .param = "model",
+              .reason = "model_not_allowed"});
+  }
+  auto lease = keys.enter(caller.key, use.tokens, now);
+  if (!lease) return fail(lease.error());
+  const KeyRing::Key& key = *keys.find(caller.key);
+  use.weight = key.spec.weight;
+  use.cache_group = group_of(key, pool);
+  add_left(use.headers, "requests", keys.requests_left(key.id, now));
+  add_left(use.headers, "tokens", keys.tokens_left(key.id, now));
+  use.lease = std::move(*lease);
+  return use;
+}
+
+}  // namespace flotilla::gateway

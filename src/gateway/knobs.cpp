@@ -1,0 +1,233 @@
+#include "gateway/knobs.h"
+
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/numbers.h"
+
+namespace flotilla::gateway {
+namespace {
+
+// One knob: its name, the values it may have, where its value goes, and what it does.
+struct Entry {
+  const char* name;
+  double standard, min, max;
+  const char* applies;
+  const char* about;
+  void (*set)(Knobs&, double);
+};
+
+constexpr const char* kAtOnce = "at once";
+constexpr const char* kNextLoad = "next load";
+constexpr const char* kRestart = "restart";
+
+template <class Unit>
+Unit seconds_to(double value) {
+  return std::chrono::duration_cast<Unit>(std::chrono::duration<double>(value));
+}
+
+template <auto Member>
+void set_seconds(Knobs& knobs, double value) {
+  auto& member = knobs.*Member;
+  member = seconds_to<std::remove_reference_t<decltype(member)>>(value);
+}
+
+template <auto Member>
+void set_number(Knobs& knobs, double value) {
+  auto& member = knobs.*Member;
+  member = static_cast<std::remove_reference_t<decltype(member)>>(value);
+}
+
+void set_max_concurrent(Knobs& knobs, double value) {
+  knobs.replica_max_concurrent = static_cast<int>(value);
+  knobs.replica_max_concurrent_set = true;
+}
+
+constexpr double kDay = 86400;
+constexpr Entry kTable[] = {
+    {"RUNNER_BATCH_SIZE", 8, 1, 64, kNextLoad, "Sequences that decode together with batch",
+     set_number<&Knobs::runner_batch_size>},
+    {"RUNNER_AHEAD", 2, 0, 64, kNextLoad, "Requests tokenised ahead in a replica with batch",
+     set_number<&Knobs::runner_ahead>},
+    {"RUNNER_PREFILL_BATCH", 4, 1, 64, kNextLoad, "Prompts prefilled together", nullptr},
+    {"RUNNER_STEP_TARGET_MS", 0, 0, 60'000, kNextLoad,
+     "Wanted length of a pass that decodes and prefills; 0: by measurement", nullptr},
+    {"BG_CLEAR_CACHE_EVERY", 512, 0, 1e9, kNextLoad,
+     "Answered tokens between two looks for memory to give back; 0: never", nullptr},
+    {"SESSION_STORE_BYTES", -1, -1, 1e15, kNextLoad,
+     "Memory of a replica for conversations that do not compute; -1: a quarter of what is free "
+     "after the load, 0: none",
+     nullptr},
+    {"REPLICA_MAX_CONCURRENT", 16, 1, 100'000, kAtOnce,
+     "Requests in a home and waiting for it before a conversation moves; unless set at least twice "
+     "the width",
+     set_max_concurrent},
+    {"REPLICA_AFFINITY_TTL_S", 1800, 1, 30 * kDay, kAtOnce,
+     "How long an idle conversation keeps "
+     "its home",
+     set_seconds<&Knobs::replica_affinity_ttl>},
+    {"REPLICA_WATCHDOG_S", 30, 1, kDay, kAtOnce, "Silence after which a replica counts as hung",
+     set_seconds<&Knobs::replica_watchdog>},
+    {"REPLICA_RESTART_TIMEOUT_S", 900, 1, kDay, kAtOnce, "Longest attempt whose bytes stand still",
+     set_seconds<&Knobs::replica_restart_timeout>},
+    {"REPLICA_BACKOFF_MIN_S", 30, 0.05, kDay, kAtOnce, "First wait between two attempts",
+     set_seconds<&Knobs::replica_backoff_min>},
+    {"REPLICA_BACKOFF_MAX_S", 300, 0.05, kDay, kAtOnce, "Longest wait between two attempts",
+     set_seconds<&Knobs::replica_backoff_max>},
+    {"REPLICA_STABLE_S", 60, 0, kDay, kAtOnce,
+     "Ready for so long, a lost replica is started anew at once",
+     set_seconds<&Knobs::replica_stable>},
+    {"QUEUE_MAX", 4096, 1, 1e6, kAtOnce, "Requests that wait, over a pool",
+     set_number<&Knobs::queue_max>},
+    {"QUEUE_MAX_BYTES", 256.0 * (1 << 20), 1 << 20, 1e12, kAtOnce, "Bytes of those requests",
+     set_number<&Knobs::queue_max_bytes>},
+    {"QUEUE_MAX_AGE_S", 600, 1, kDay, kAtOnce, "Longest wait in the queue",
+     set_seconds<&Knobs::queue_max_age>},
+    {"REQUEST_DEADLINE_S", 600, 1, kDay, kAtOnce, "Longest wait for the first token",
+     set_seconds<&Knobs::request_deadline>},
+    {"BODY_MAX_BYTES", 32.0 * (1 << 20), 1 << 10, 1 << 30, kRestart, "Largest request body",
+     set_number<&Knobs::body_max_bytes>},
+    {"DRAIN_S", 120, 0, kDay, kAtOnce, "How long streams may finish before an end or a reload",
+     set_seconds<&Knobs::drain>},
+    {"AGENT_GRACE_S", 60, 0, kDay, kRestart, "How long runners outlive a server that went away",
+     set_seconds<&Knobs::agent_grace>},
+};
+
+const Entry* find_entry(std::string_view name) {
+  for (const Entry& entry : kTable) {
+    if (name == entry.name) return &entry;
+  }
+  return nullptr;
+}
+
+Result<double> check_range(const Entry& entry, std::optional<double> value,
+                           std::string_view shown) {
+  if (value && std::isfinite(*value) && *value >= entry.min && *value <= entry.max) return *value;
+  return fail(Error{.code = Code::InvalidArgument,
+                    .message = fmt::format("{} is \"{}\"; it takes a number from {} to {}",
+                                           entry.name, shown, entry.min, entry.max),
+                    .param = entry.name});
+}
+
+Result<double> read_number(const Entry& entry, std::string_view text) {
+  return check_range(entry, parse_double(text), text);
+}
+
+// Whole numbers without an exponent: runners read them as integers.
+std::string shown(double value) {
+  constexpr double exact = 1LL << 53;
+  if (value == std::trunc(value) && std::abs(value) < exact) {
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  }
+  return fmt::format("{}", value);
+}
+
+}  // namespace
+
+Result<Settings> Settings::read(const Lookup& environment,
+                                const std::map<std::string, std::string>& stored) {
+  Settings settings;
+  for (const Entry& entry : kTable) {
+    if (const char* text = environment(entry.name)) {
+      const auto value = read_number(entry, text);
+      if (!value) return fail(value.error());
+      settings.pinned_[entry.name] = *value;
+    }
+    if (const auto kept = stored.find(entry.name); kept != stored.end()) {
+      if (const auto value = read_number(entry, kept->second))
+        settings.stored_[entry.name] = *value;
+    }
+  }
+  settings.work_out();
+  return settings;
+}
+
+void Settings::work_out() {
+  knobs_ = Knobs{};
+  for (const Entry& entry : kTable) {
+    const auto pinned = pinned_.find(entry.name);
+    const auto stored = stored_.find(entry.name);
+    if (pinned == pinned_.end() && stored == stored_.end()) continue;
+    const double value = pinned != pinned_.end() ? pinned->second : stored->second;
+    if (entry.set != nullptr) {
+      entry.set(knobs_, value);
+    } else {
+      knobs_.for_runners[entry.name] = shown(value);
+    }
+  }
+  if (knobs_.replica_backoff_min > knobs_.replica_backoff_max)
+    knobs_.replica_backoff_max = knobs_.replica_backoff_min;
+}
+
+std::vector<api::SettingShown> Settings::list() const {
+  std::vector<api::SettingShown> out;
+  for (const Entry& entry : kTable) {
+    const auto pinned = pinned_.find(entry.name);
+    const auto stored = stored_.find(entry.name);
+    api::SettingShown& setting = out.emplace_back();
+    setting.name = entry.name;
+    setting.value = setting.standard = entry.standard;
+    setting.min = entry.min;
+    setting.max = entry.max;
+    setting.applies = entry.applies;
+    setting.about = entry.about;
+    setting.source = "default";
+    if (stored != stored_.end()) {
+      setting.value = stored->second;
+      setting.source = "stored";
+    }
+    if (pinned != pinned_.end()) {
+      setting.value = pinned->second;
+      setting.source = "environment";
+    }
+  }
+  return out;
+}
+
+Result<void> Settings::check(const api::SettingChanges& changes) const {
+  for (const auto& [name, value] : changes) {
+    const Entry* entry = find_entry(name);
+    if (entry == nullptr) {
+      return fail(Error{.code = Code::InvalidArgument,
+                        .message = fmt::format("there is no setting \"{}\"; GET /admin/settings "
+                                               "lists them",
+                                               name),
+                        .param = name});
+    }
+    if (pinned_.contains(name)) {
+      return fail(Error{.code = Code::Conflict,
+                        .message = fmt::format("{} is pinned by the environment of the server; "
+                                               "take it out there and start again",
+                                               name),
+                        .param = name});
+    }
+    if (!value) continue;
+    if (auto fits = check_range(*entry, value, shown(*value)); !fits) return fail(fits.error());
+  }
+  return {};
+}
+
+std::map<std::string, std::optional<std::string>> Settings::texts(
+    const api::SettingChanges& changes) {
+  std::map<std::string, std::optional<std::string>> out;
+  for (const auto& [name, value] : changes)
+    out[name] = value ? std::optional(shown(*value)) : std::nullopt;
+  return out;
+}
+
+void Settings::apply(const api::SettingChanges& changes) {
+  for (const auto& [name, value] : changes) {
+    CHECK(find_entry(name) != nullptr);
+    if (value) {
+      stored_[name] = *value;
+    } else {
+      stored_.erase(name);
+    }
+  }
+  work_out();
+}
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,233 @@
+#include "gateway/relay.h"
+
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "api/error_body.h"
+#include "http/sse.h"
+
+namespace flotilla::gateway {
+namespace {
+
+using namespace std::string_view_literals;
+
+// A runner says something at least every 10 s; silence beyond this is a hang that nobody noticed.
+constexpr std::chrono::seconds kSilenceMax{35};
+constexpr std::size_t kRefusalBytesMax = 1 << 20;
+
+http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Instant now) {
+  http::Request request;
+  request.method = "POST";
+  request.target = "/v1/chat/completions";
+  auto& headers = request.headers;
+  const auto add = [&headers](std::string_view name, std::string value) {
+    headers.add(std::string(name), std::move(value));
+  };
+  headers.add("Content-Type", "application/json");
+  add(api::kHeaderProtocol, std::to_string(api::kRunnerProtocol));
+  add(api::kHeaderRequestId, job.request_id);
+  add(api::kHeaderAlias, job.alias);
+  add(api::kHeaderCreated, std::to_string(job.created_unix_s));
+  add(api::kHeaderNode, place.node.str());
+  add(api::kHeaderQueuedMs, fmt::format("{:.1f}", job.queued_ms));
+  add(api::kHeaderSeed, std::to_string(job.seed));
+  if (!job.cache_group.empty()) add(api::kHeaderCacheGroup, job.cache_group);
+  if (!job.traceparent.empty()) headers.add("traceparent", job.traceparent);
+  if (job.begun) {
+    request.body = api::resume_json(job.shown);
+    add(api::kHeaderResumeBytes, std::to_string(request.body.size()));
+  } else if (job.deadline != Instant::max()) {
+    const double left_ms = std::max(1.0, to_ms(job.deadline - now));
+    add(api::kHeaderDeadlineMs, fmt::format("{:.0f}", left_ms));
+  }
+  request.body += job.body;
+  return request;
+}
+
+// For each chunk of every stream: find() would stop at each quote of the JSON.
+bool contains(std::string_view text, std::string_view part) {
+  return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+}
+
+// The choice of a chunk: `"choices":[{"index":N`. Quotes inside texts are escaped, so no text of an
+// answer can look like it.
+int choice_of(std::string_view data) {
+  constexpr auto mark = "\"choices\":[{\"index\":"sv;
+  const auto at = data.find(mark);
+  int choice = 0;
+  if (at != std::string_view::npos) {
+    std::from_chars(data.data() + at + mark.size(), data.data() + data.size(), choice);
+  }
+  return choice;
+}
+
+// Reads a runner's blocks: what of them the client gets, and what they tell.
+class RunnerBlocks {
+ public:
+  RunnerBlocks(ChatJob& job, ChatAnswer& answer, const NodeId& node)
+      : job_(job), answer_(answer), node_(node), resumed_(job.begun) {
+    for (const auto& [choice, ids] : job.shown.tokens) tokens_ += ids.size();
+  }
+
+  void take(std::string_view block) {
+    if (error_ || done_) return;
+    if (block.starts_with(": t "sv)) {
+      const auto line_end = block.find('\n');
+      if (const auto comment = api::parse_token_comment(block.substr(0, line_end))) {
+        job_.pace.tokens(comment->choice, comment->ids.size());
+        auto& tokens = job_.shown.tokens[comment->choice];
+        tokens.insert(tokens.end(), comment->ids.begin(), comment->ids.end());
+        tokens_ += comment->ids.size();
+      }
+      block.remove_prefix(line_end + 1);
+    }
+    if (block.starts_with("data: "sv)) {
+      take_data(block);
+    } else if (block.starts_with(": u "sv)) {
+      take_usage(block.substr(0, block.find('\n')));
+    } else if (job_.stream && block.size() > 1) {
+      out += block;  // a keep-alive
+    }
+  }
+
+  std::string out;  // for the client
+  // Tells the trace of what came since the last call.
+  void tell_trace() {
+    if (!std::exchange(fresh_, false)) return;
+    job_.trace->shown(tokens_);
+  }
+  bool done() const { return done_; }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  void take_data(std::string_view block) {
+    const std::string_view data = block.substr(6, block.find('\n') - 6);
+    if (data == "[DONE]"sv) {
+      done_ = true;
+      return;
+    }
+    if (data.starts_with("{\"error\""sv)) {
+      error_ = api::parse_error_body(500, data);
+      return;
+    }
+    if (contains(data, "\"role\":\"assistant\""sv)) job_.shown.tokens[choice_of(data)];
+    if (contains(data, "\"finish_reason\":\""sv)) job_.shown.finished.insert(choice_of(data));
+    job_.begun = fresh_ = true;
+    if (job_.stream) {
+      out += block;
+    } else if (auto fed = answer_.assemble(data); !fed) {
+      error_ = fed.error();
+    }
+  }
+
+  void take_usage(std::string_view line) {
+    const auto told = api::parse_usage_comment(line);
+    if (!told) return;
+    job_.usage.prompt_tokens = static_cast<std::uint64_t>(told->usage.prompt_tokens);
+    job_.usage.completion_tokens = static_cast<std::uint64_t>(told->usage.completion_tokens);
+    job_.usage.cached_tokens = static_cast<std::uint64_t>(told->usage.cached_tokens);
+    job_.trace->prompt_passes(told->prompt_passes);
+    job_.usage.prompt_time = std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double, std::milli>(told->prompt_ms));
+    if (job_.stream) return;
+    answer_.set_usage(told->usage, api::ServedBy{.node = node_.str(),
+                                                 .replica = node_.str(),
+                                                 .queued_ms = job_.queued_ms,
+                                                 .ttft_ms = job_.queued_ms + told->ttft_ms,
+                                                 .tokens_per_s = told->tokens_per_s,
+                                                 .resumed = resumed_,
+                                                 .cached_tokens = told->usage.cached_tokens});
+  }
+
+  ChatJob& job_;
+  ChatAnswer& answer_;
+  const NodeId& node_;
+  const bool resumed_;
+  bool done_ = false;
+  bool fresh_ = false;
+  std::uint64_t tokens_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+RelayEnd ended(RelayEnd::Kind kind) { return RelayEnd{.kind = kind, .response = {}, .error = {}}; }
+
+RelayEnd failed(Error error) {
+  return RelayEnd{.kind = RelayEnd::Kind::Failed, .response = {}, .error = std::move(error)};
+}
+
+Error too_early(std::string_view who) {
+  return Error{.code = Code::Unavailable,
+               .message = fmt::format("the {} ended its stream too early", who)};
+}
+
+Awaitable<RelayEnd> read_refusal(http::ClientStream& stream) {
+  RelayEnd end;
+  end.response.status = stream.status();
+  for (;;) {
+    auto bytes = co_await stream.read(kSilenceMax);
+    if (!bytes) co_return failed(bytes.error());
+    if (bytes->empty() || end.response.body.size() > kRefusalBytesMax) break;
+    end.response.body += *bytes;
+  }
+  const int status = stream.status();
+  const bool of_the_request =
+      (status >= 400 && status < 500 && status != 429 && status != 408) || status == 504;
+  end.kind = of_the_request ? RelayEnd::Kind::Refused : RelayEnd::Kind::Failed;
+  end.error = api::parse_error_body(status, end.response.body);
+  end.response.headers.set(
+      "Content-Type",
+      std::string(stream.headers().find("Content-Type").value_or("application/json")));
+  co_return end;
+}
+
+Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
+                                 Upstream& upstream, const std::function<void()>& on_first_byte,
+                                 const Clock& clock) {
+  using Kind = RelayEnd::Kind;
+  const UpstreamScope scope(place, upstream);
+  http::Request request = runner_request(job, place, clock.now());
+  auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
+  if (!opened) co_return failed(opened.error());
+  http::ClientStream& stream = **opened;
+  upstream.set_stream(&stream);
+  if (stream.status() != 200) {
+    RelayEnd refusal = co_await read_refusal(stream);
+    co_return refusal;
+  }
+
+  RunnerBlocks blocks(job, answer, place.node);
+  http::SseSplitter splitter;
+  bool first = true;
+  while (!blocks.done()) {
+    auto bytes = co_await stream.read(kSilenceMax);
+    if (!bytes) co_return failed(bytes.error());
+    if (bytes->empty()) break;
+    if (!splitter.feed(*bytes, [&blocks](std::string_view block) { blocks.take(block); })) break;
+    if (first && job.begun) {
+      on_first_byte();
+      first = false;
+    }
+    blocks.tell_trace();
+    if (!blocks.out.empty()) {
+      const bool sent = co_await answer.relay(blocks.out);
+      if (!sent) co_return ended(Kind::ClientGone);
+      blocks.out.clear();
+    }
+    if (blocks.error()) {
+      RelayEnd end = failed(*blocks.error());
+      if (end.error.reason == "deadline_exceeded") {  // the request's own time was over
+        end.kind = Kind::Error;
+        end.error.code = Code::DeadlineExceeded;
+      }
+      co_return end;
+    }
+  }
+  if (blocks.done()) co_return ended(Kind::Whole);
+  co_return failed(too_early("runner"));
+}
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/chat_chunks.h"
+#include "api/runner_protocol.h"
+#include "base/task.h"
+#include "cluster/ticket.h"
+#include "gateway/chat_answer.h"
+#include "gateway/history.h"
+#include "gateway/pool_runtime.h"
+#include "gateway/request_log.h"
+#include "http/message.h"
+
+namespace flotilla::gateway {
+
+// What a replica made of a request.
+struct RelayEnd {
+  enum class Kind {
+    Whole,    // the answer is complete
+    Refused,  // the request's own fault: `response` is the client's answer
+    Error,    // the request's own end after it began (its time is over): `error` goes to the client
+    Failed,   // the replica's fault: another one may go on
+    ClientGone,
+  };
+  Kind kind = Kind::Failed;
+  http::Response response = {};
+  ::flotilla::Error error = {};
+};
+
+// Functions, and not braces within a coroutine: g++ 12 destroys such temporaries twice.
+RelayEnd ended(RelayEnd::Kind kind);
+RelayEnd failed(::flotilla::Error error);
+::flotilla::Error too_early(std::string_view who);
+
+// A chat request on its way to replicas: what is sent to each, and what the client has of the
+// answer.
+struct ChatJob {
+  std::string body;   // the client's, as it came
+  std::string alias;  // as the client wrote it
+  std::string request_id;
+  std::string cache_group;
+  std::string traceparent;  // W3C trace context, passed on
+  std::int64_t created_unix_s = 0;
+  std::uint64_t seed = 0;
+  Pace pace;  // tells the history of the tokens
+  bool include_usage = false;
+  Instant arrived{};
+  double queued_ms = 0;               // until it last got a place
+  Instant deadline = Instant::max();  // to the first token
+  bool stream = false;
+
+  std::shared_ptr<RequestTrace> trace;
+
+  // What the client has, or the assembler for it.
+  api::Resume shown;
+  bool begun = false;  // a chunk was shown
+  cluster::Usage usage;
+};
+
+// Our runner's bytes pass untouched but for the comments that tell the tokens, which are kept so
+// that another runner can go on where this one was lost.
+Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
+                                 Upstream& upstream, const std::function<void()>& on_first_byte,
+                                 const Clock& clock);
+
+// A foreign engine's stream is parsed event by event: model and id become ours, usage is hidden
+// from a client that did not ask. It cannot go on where another one was lost.
+Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
+                                  Upstream& upstream, const std::function<void()>& on_first_byte,
+                                  const Clock& clock);
+
+// The whole of a refusal's body, at most 1 MiB, and what it means: a status that says the request
+// is at fault is passed on, any other is the replica's failure.
+Awaitable<RelayEnd> read_refusal(http::ClientStream& stream);
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,248 @@
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include "api/admin.h"
+#include "api/error_body.h"
+#include "gateway/history.h"
+#include "gateway/routes.h"
+#include "gateway/status.h"
+#include "http/sse.h"
+
+namespace flotilla::gateway {
+namespace {
+
+using http::Exchange;
+using http::PathParams;
+
+constexpr std::chrono::milliseconds kLook{100};  // at most ten events a second
+constexpr std::chrono::milliseconds kLiveFigures{
+    500};  // rates and bytes move while work is under way
+constexpr std::chrono::seconds kHeartbeat{2};
+
+Error no_cluster(const std::string& id) {
+  return Error{.code = Code::NotFound,
+               .message = fmt::format("there is no cluster \"{}\"; PUT /admin/clusters/{} makes it",
+                                      id, id)};
+}
+
+Awaitable<void> administer(Service& service, Exchange& exchange, PathParams params,
+                           AdminRoute route) {
+  const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
+  if (!may) {
+    Error error = may.error();
+    co_await answer_problem(exchange, std::move(error));
+    co_return;
+  }
+  http::Request request = exchange.take_request();
+  store::StoredEvent event;
+  event.at_unix_ms = service.clock.unix_ms();
+  event.who = fmt::format("{}{}", request.headers.find("Authorization") ? "the token from " : "",
+                          request.peer);
+  event.action = fmt::format("{} {}", request.method, request.path());
+  const bool changes = request.method != "GET";
+  auto response = co_await route(service, std::move(request), std::move(params));
+  event.status = response ? response->status : api::http_status(response.error().code);
+  if (!response) event.detail = response.error().message;
+  if (changes) service.control.note_event(std::move(event));
+  if (!response) {
+    Error error = response.error();
+    co_await answer_problem(exchange, std::move(error));
+    co_return;
+  }
+  co_await exchange.respond(std::move(*response));
+}
+
+Task<http::Response> list_clusters(Service& service, http::Request, PathParams) {
+  co_return http::json_response(200, api::clusters_json(service.control.clusters()));
+}
+
+Task<http::Response> show_cluster(Service& service, http::Request, PathParams params) {
+  const api::ClusterSpec* cluster = service.control.find_cluster(params["c"]);
+  if (cluster == nullptr) co_return fail(no_cluster(params["c"]));
+  co_return http::json_response(200, api::to_json(*cluster, api::Secrets::Hidden));
+}
+
+Task<http::Response> put_cluster(Service& service, http::Request request, PathParams params) {
+  auto spec = api::parse_cluster(request.body, params["c"]);
+  if (!spec) co_return fail(spec.error());
+  const bool known = service.control.find_cluster(spec->id) != nullptr;
+  auto put = co_await service.control.put_cluster(std::move(*spec));
+  if (!put) co_return fail(put.error());
+  co_return http::json_response(known ? 200 : 201, api::to_json(*put, api::Secrets::Hidden));
+}
+
+Task<http::Response> delete_cluster(Service& service, http::Request, PathParams params) {
+  auto deleted = co_await service.control.delete_cluster(params["c"]);
+  if (!deleted) co_return fail(deleted.error());
+  http::Response response;
+  response.status = 204;
+  co_return response;
+}
+
+Task<http::Response> load(Service& service, http::Request request, PathParams params) {
+  if (service.draining) co_return fail(Code::Unavailable, "the server is shutting down");
+  auto spec = api::parse_load(request.body);
+  if (!spec) co_return fail(spec.error());
+  auto loaded = co_await service.control.load(params["c"], std::move(*spec));
+  if (!loaded) co_return fail(loaded.error());
+  const api::LoadAnswer answer{.cluster = params["c"],
+                               .load_s = loaded->load_s,
+                               .loaded = loaded->complete,
+                               .pool = pool_status(*loaded->pool, service.control.fleet())};
+  co_return http::json_response(loaded->complete ? 200 : 202, api::to_json(answer));
+}
+
+Task<http::Response> unload(Service& service, http::Request request, PathParams params) {
+  auto spec = api::parse_unload(request.body);
+  if (!spec) co_return fail(spec.error());
+  auto alias = co_await service.control.unload(params["c"], std::move(*spec));
+  if (!alias) co_return fail(alias.error());
+  co_return http::json_response(
+      200, fmt::format(R"({{"unloaded":true,"cluster":"{}","alias":"{}"}})", params["c"], *alias));
+}
+
+Task<http::Response> reload(Service& service, http::Request request, PathParams params) {
+  if (service.draining) co_return fail(Code::Unavailable, "the server is shutting down");
+  auto spec = api::parse_reload(request.body);
+  if (!spec) co_return fail(spec.error());
+  auto loaded = co_await service.control.reload(params["c"], std::move(*spec));
+  if (!loaded) co_return fail(loaded.error());
+  const api::LoadAnswer answer{.cluster = params["c"],
+                               .load_s = loaded->load_s,
+                               .loaded = true,
+                               .pool = pool_status(*loaded->pool, service.control.fleet())};
+  co_return http::json_response(200, api::to_json(answer));
+}
+
+Task<http::Response> order_replica(Service& service, http::Request, PathParams params) {
+  const auto action = api::parse_replica_action(params["action"]);
+  if (!action) {
+    co_return fail(Code::NotFound, fmt::format("a replica takes restart, drain or resume, not {}",
+                                               params["action"]));
+  }
+  Control::ReplicaOrder order{
+      .cluster = params["c"], .alias = params["alias"], .node = params["node"], .action = *action};
+  const auto pool = co_await service.control.order_replica(std::move(order));
+  if (!pool) co_return fail(pool.error());
+  const api::PoolStatus status = pool_status(**pool, service.control.fleet());
+  api::ReplicaStatus about;
+  for (const api::ReplicaStatus& replica : status.replicas) {
+    if (replica.node == params["node"]) about = replica;
+  }
+  co_return http::json_response(200, api::replica_action_json(status.alias, *action, about));
+}
+
+Task<http::Response> show_status(Service& service, http::Request, PathParams params) {
+  const api::ClusterSpec* cluster = service.control.find_cluster(params["c"]);
+  if (cluster == nullptr) co_return fail(no_cluster(params["c"]));
+  co_return http::json_response(200, api::status_json(cluster_status(service.control, *cluster)));
+}
+
+std::string overview(const Service& service) {
+  std::vector<api::ClusterStatus> clusters;
+  for (const api::ClusterSpec& cluster : service.control.clusters()) {
+    clusters.push_back(cluster_status(service.control, cluster));
+  }
+  std::string json = api::overview_json(service.version, service.endpoint, clusters);
+  json.back() = ',';  // one more member
+  return json + R"("history":)" + service.history.newest_json() + "}";
+}
+
+bool figures_move(const Control& control) {
+  for (const auto& pool : control.pools()) {
+    const auto snapshot = pool->brain().snapshot(pool->now());
+    if (snapshot.in_flight > 0 || snapshot.tokens_per_s > 0 ||
+        snapshot.replicas_live < snapshot.replicas_total)
+      return true;
+  }
+  return false;
+}
+
+// Pushes `text` on change, at most every 100 ms, and every 2 s at least, until the reader goes away
+// or the server shuts down. `text` empty = the thing is gone.
+Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::string()> text) {
+  const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
+  if (!may) {
+    Error error = may.error();
+    co_await answer_problem(exchange, std::move(error));
+    co_return;
+  }
+  boost::asio::steady_timer timer(service.executor);
+  exchange.on_client_gone([&timer] { timer.cancel(); });
+  http::Headers headers = http::event_stream_headers();
+  bool open = co_await exchange.start(200, std::move(headers));
+  std::uint64_t shown = ~service.control.version();
+  Instant pushed{};
+  while (open && !exchange.client_gone() && !service.draining) {
+    const Instant now = service.clock.now();
+    const bool changed = service.control.version() != shown;
+    const bool moved = now - pushed >= kLiveFigures && figures_move(service.control);
+    if (changed || moved || now - pushed >= kHeartbeat) {
+      shown = service.control.version();
+      pushed = now;
+      const std::string json = text();
+      if (json.empty()) break;
+      const std::string event = http::sse_event(json);
+      open = co_await exchange.write(event);
+    }
+    timer.expires_after(kLook);
+    co_await timer.async_wait(kAwait);
+  }
+  if (open) co_await exchange.finish();
+}
+
+Awaitable<void> stream_cluster(Service& service, Exchange& exchange, std::string id) {
+  if (service.control.find_cluster(id) == nullptr) {
+    Error error = no_cluster(id);
+    co_await answer_problem(exchange, std::move(error));
+    co_return;
+  }
+  std::function<std::string()> text = [&service, id] {
+    const api::ClusterSpec* cluster = service.control.find_cluster(id);
+    return cluster == nullptr ? std::string()
+                              : api::status_json(cluster_status(service.control, *cluster));
+  };
+  co_await push(service, exchange, std::move(text));
+}
+
+}  // namespace
+
+Awaitable<void> answer_problem(Exchange& exchange, Error error) {
+  http::Response response =
+      http::json_response(api::http_status(error.code), api::problem_body(error));
+  response.headers.set("Content-Type", std::string(api::kProblemContentType));
+  if (error.retry_after_s > 0)
+    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  co_await exchange.respond(std::move(response));
+}
+
+void add_admin_route(http::Router& router, Service& service, const char* method,
+                     const char* pattern, AdminRoute route) {
+  router.add(method, pattern, [&service, route](Exchange& exchange, PathParams params) {
+    return administer(service, exchange, std::move(params), route);
+  });
+}
+
+void add_admin_routes(http::Router& router, Service& service) {
+  const auto add = [&](const char* method, const char* pattern, AdminRoute route) {
+    add_admin_route(router, service, method, pattern, route);
+  };
+  add("GET", "/admin/clusters", list_clusters);
+  add("GET", "/admin/clusters/{c}", show_cluster);
+  add("PUT", "/admin/clusters/{c}", put_cluster);
+  add("DELETE", "/admin/clusters/{c}", delete_cluster);
+  add("POST", "/admin/clusters/{c}/load", load);
+  add("POST", "/admin/clusters/{c}/unload", unload);
+  add("POST", "/admin/clusters/{c}/reload", reload);
+  add("POST", "/admin/clusters/{c}/pools/{alias}/replicas/{node}/{action}", order_replica);
+  add("GET", "/admin/clusters/{c}/status", show_status);
+  router.add("GET", "/admin/clusters/{c}/status/stream",
+             [&service](Exchange& exchange, PathParams params) {
+               return stream_cluster(service, exchange, params["c"]);
+             });
+  router.add("GET", "/admin/stream", [&service](Exchange& exchange, PathParams) {
+    return push(service, exchange, [&service] { return overview(service); });
+  });
+}
+
+}  // namespace flotilla::gateway

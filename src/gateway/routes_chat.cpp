@@ -1,0 +1,275 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "api/error_body.h"
+#include "api/openai.h"
+#include "cluster/affinity.h"
+#include "gateway/chat_run.h"
+#include "gateway/key_use.h"
+#include "gateway/parse_body.h"
+#include "gateway/routes.h"
+#include "gateway/status.h"
+
+namespace flotilla::gateway {
+namespace {
+
+std::string ready_names(const Control& control) {
+  std::string names;
+  for (const auto& pool : control.pools()) {
+    if (pool->brain().live_count() > 0) names += (names.empty() ? "" : ", ") + pool->alias();
+  }
+  return names.empty() ? "none" : names;
+}
+
+// A conversation's names: the session that the client gives, else what its messages hash to.
+cluster::ConversationKeys conversation_of(const http::Request& request,
+                                          const api::ChatRequest& chat) {
+  const std::string_view header = request.headers.find("X-Session-Id").value_or("");
+  const std::string session = header.empty() ? chat.session_id : std::string(header);
+  std::vector<cluster::MessageDigest> digests;
+  digests.reserve(chat.messages.size());
+  for (const api::ChatMessage& message : chat.messages) {
+    std::uint64_t hash = cluster::digest(message.content, cluster::digest(message.role));
+    for (const auto& call : message.tool_calls)
+      hash = cluster::digest(call.arguments, cluster::digest(call.name, hash));
+    digests.push_back({.hash = hash, .assistant = message.role == "assistant"});
+  }
+  auto keys = cluster::conversation_keys("", session, digests);
+  const std::string& tie = chat.prompt_cache_key.empty() ? chat.user : chat.prompt_cache_key;
+  if (!tie.empty()) keys.tie_break = cluster::digest(tie);
+  return keys;
+}
+
+Duration seconds(double value) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
+}
+
+// What a request that ends early leaves behind: an id to ask for, and its error.
+Awaitable<void> refuse_chat(http::Exchange& exchange, RequestTrace& trace, Error error) {
+  http::Response response =
+      http::json_response(api::http_status(error.code), api::openai_error_body(error));
+  response.headers.set("x-request-id", trace.id());
+  if (error.retry_after_s > 0)
+    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  trace.ended(response.status, error.reason.empty() ? error.message : error.reason, {});
+  co_await exchange.respond(std::move(response));
+}
+
+ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> pool,
+                              http::Request request, api::ChatRequest chat, KeyUse use,
+                              std::shared_ptr<RequestTrace> trace) {
+  const Instant now = service.clock.now();
+  ChatRun::Options options;
+  options.pool = std::move(pool);
+  options.id = static_cast<cluster::TicketId>(++service.tickets);
+  options.clock = &service.clock;
+  options.refusals = &service.refusals;
+  options.first_token_limit = service.knobs.request_deadline;
+
+  cluster::Ticket& ticket = options.ticket;
+  ticket.id = options.id;
+  ticket.key = trace->record().owner;
+  ticket.weight = use.weight;
+  ticket.bytes = request.body.size();
+  ticket.tokens = use.tokens;
+  ticket.conversation = conversation_of(request, chat);
+  ticket.deadline = now + service.knobs.request_deadline;
+  if (chat.timeout_s && seconds(*chat.timeout_s) < service.knobs.request_deadline) {
+    ticket.deadline = now + seconds(*chat.timeout_s);
+    ticket.own_timeout = true;
+  }
+
+  options.headers = std::move(use.headers);
+  options.headers.set("x-request-id", trace->id());
+  options.lease = std::move(use.lease);
+
+  ChatJob& job = options.job;
+  job.cache_group = std::move(use.cache_group);
+  job.alias = chat.model;
+  job.request_id = trace->id();
+  job.trace = std::move(trace);
+  job.traceparent = std::string(request.headers.find("traceparent").value_or(""));
+  job.created_unix_s = service.clock.unix_ms() / 1000;
+  job.seed = chat.seed.value_or(service.random.next());
+  job.include_usage = chat.include_usage;
+  job.arrived = now;
+  job.deadline = ticket.deadline;
+  job.stream = chat.stream;
+  job.pace = Pace(service.history, service.metrics, service.clock, options.pool->alias());
+  job.body = std::move(request.body);
+  return options;
+}
+
+Error poison(const std::string& model) {
+  return Error{.code = Code::InvalidArgument,
+               .message = fmt::format("this very request crashed two runners of \"{}\"; it is "
+                                      "refused for 10 minutes",
+                                      model),
+               .reason = "poison"};
+}
+
+api::ModelEntry model_entry(const PoolRuntime& pool, const std::string& id, const Fleet& fleet) {
+  return api::ModelEntry{.id = id,
+                         .created = pool.options().created_unix_s,
+                         .ready = pool.brain().live_count() > 0,
+                         .pool = pool_status(pool, fleet)};
+}
+
+Awaitable<void> list_models(Service& service, http::Exchange& exchange) {
+  const auto may = may_enter(service, exchange.request());
+  if (!may) {
+    Error error = may.error();
+    co_await answer_openai_error(exchange, std::move(error));
+    co_return;
+  }
+  const bool all = exchange.request().query("include_unloaded") == "true";
+  std::vector<api::ModelEntry> models;
+  for (const auto& pool : service.control.pools()) {
+    if (!all && pool->brain().live_count() == 0) continue;
+    if (!may_ask(service.keys, *may, *pool)) continue;
+    models.push_back(model_entry(*pool, pool->alias(), service.control.fleet()));
+    for (const std::string& alias : pool->generation().load.aliases) {
+      models.push_back(model_entry(*pool, alias, service.control.fleet()));
+    }
+  }
+  if (all) {
+    auto files = co_await unloaded_models(service);
+    std::ranges::move(files, std::back_inserter(models));
+  }
+  http::Response response = http::json_response(200, api::models_json(models));
+  co_await exchange.respond(std::move(response));
+}
+
+Awaitable<void> show_model(Service& service, http::Exchange& exchange, std::string id) {
+  const auto may = may_enter(service, exchange.request());
+  if (!may) {
+    Error error = may.error();
+    co_await answer_openai_error(exchange, std::move(error));
+    co_return;
+  }
+  const auto pool = service.control.find_pool_for(id);
+  if (!pool || !may_ask(service.keys, *may, *pool)) {
+    Error error = unknown_model(id, service.control);
+    co_await answer_openai_error(exchange, std::move(error));
+    co_return;
+  }
+  const api::ModelEntry entry = model_entry(*pool, id, service.control.fleet());
+  http::Response response = http::json_response(200, api::model_json(entry));
+  co_await exchange.respond(std::move(response));
+}
+
+// idle: nothing is declared; ok: every replica lives; degraded: some do not.
+const char* health_word(const Control& control) {
+  bool any = false;
+  for (const auto& pool : control.pools()) {
+    any = true;
+    const auto snapshot = pool->brain().snapshot(pool->now());
+    if (snapshot.replicas_live < snapshot.replicas_total) return "degraded";
+  }
+  return any ? "ok" : "idle";
+}
+
+Awaitable<void> health(Service& service, http::Exchange& exchange) {
+  http::Response response =
+      http::json_response(200, fmt::format(R"({{"status":"{}"}})", health_word(service.control)));
+  co_await exchange.respond(std::move(response));
+}
+
+Awaitable<void> readyz(Service& service, http::Exchange& exchange) {
+  const auto& pools = service.control.pools();
+  const bool ready = !service.draining && std::ranges::any_of(pools, [](const auto& pool) {
+    return pool->brain().live_count() > 0;
+  });
+  http::Response response =
+      http::json_response(ready ? 200 : 503, ready ? R"({"ready":true})" : R"({"ready":false})");
+  co_await exchange.respond(std::move(response));
+}
+
+}  // namespace
+
+Error unknown_model(const std::string& model, const Control& control) {
+  return Error{
+      .code = Code::NotFound,
+      .message = fmt::format("there is no model \"{}\"; ready: {}", model, ready_names(control)),
+      .param = "model",
+      .reason = "model_not_found"};
+}
+
+Result<Caller> may_enter(Service& service, const http::Request& request) {
+  auto caller = service.guard.may_use(request, service.clock.now(), service.clock.unix_ms() / 1000);
+  if (!caller || !service.draining) return caller;
+  return fail(Error{
+      .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
+}
+
+Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
+  api::RequestRecord record;
+  record.id = make_request_id(service.random);
+  record.owner = exchange.request().peer;
+  const auto trace = service.requests.begin(std::move(record));
+  const auto caller = may_enter(service, exchange.request());
+  if (!caller) {
+    Error error = caller.error();
+    co_await refuse_chat(exchange, *trace, std::move(error));
+    co_return;
+  }
+  http::Request request = exchange.take_request();
+  auto parsed = co_await parse_body(service, request.body, &api::parse_chat_request);
+  if (!parsed) {
+    Error error = parsed.error();
+    co_await refuse_chat(exchange, *trace, std::move(error));
+    co_return;
+  }
+  trace->describe(parsed->model, parsed->stream);
+  auto pool = service.control.find_pool_for(parsed->model);
+  const bool refused = service.refusals.holds(caller->owner, request.body, service.clock.now());
+  if (!pool || refused) {
+    Error error = pool ? poison(parsed->model) : unknown_model(parsed->model, service.control);
+    co_await refuse_chat(exchange, *trace, std::move(error));
+    co_return;
+  }
+  auto use = use_key(service.keys, *caller, *pool, request.body.size(), service.clock.now());
+  if (!use) {
+    Error error = use.error();
+    co_await refuse_chat(exchange, *trace, std::move(error));
+    co_return;
+  }
+  trace->enters(pool->alias(), caller->owner);
+  ChatRun::Options options = chat_options(service, std::move(pool), std::move(request),
+                                          std::move(*parsed), std::move(*use), trace);
+  ChatRun run(exchange, service.executor, std::move(options));
+  co_await run.run();
+}
+
+Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
+  http::Response response =
+      http::json_response(api::http_status(error.code), api::openai_error_body(error));
+  if (error.retry_after_s > 0)
+    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  co_await exchange.respond(std::move(response));
+}
+
+void add_chat_routes(http::Router& router, Service& service) {
+  router.add("POST", "/v1/chat/completions",
+             [&service](http::Exchange& exchange, http::PathParams) {
+               return answer_chat(service, exchange);
+             });
+  router.add("GET", "/v1/models", [&service](http::Exchange& exchange, http::PathParams) {
+    return list_models(service, exchange);
+  });
+  router.add("GET", "/v1/models/{id}",
+             [&service](http::Exchange& exchange, http::PathParams params) {
+               return show_model(service, exchange, params["id"]);
+             });
+  for (const char* path : {"/health", "/livez"}) {
+    router.add("GET", path, [&service](http::Exchange& exchange, http::PathParams) {
+      return health(service, exchange);
+    });
+  }
+  router.add("GET", "/readyz", [&service](http::Exchange& exchange, http::PathParams) {
+    return readyz(service, exchange);
+  });
+}
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,170 @@
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "api/inventory.h"
+#include "gateway/gather.h"
+#include "gateway/routes_operator.h"
+#include "model/alias.h"
+
+// What the nodes have and what would fit on them: asked before a load.
+namespace flotilla::gateway {
+namespace {
+
+using http::PathParams;
+
+constexpr std::chrono::seconds kAskAgent{30};
+constexpr int kContextMax = 1 << 30;
+
+Result<const api::ClusterSpec*> find_cluster(const Service& service, const std::string& id) {
+  const api::ClusterSpec* cluster = service.control.find_cluster(id);
+  if (cluster == nullptr) {
+    return fail(Code::NotFound, fmt::format("there is no cluster \"{}\"", id));
+  }
+  return cluster;
+}
+
+Awaitable<api::NodeModels> models_of(std::shared_ptr<Machine> machine, api::NodeSpec node) {
+  api::NodeModels out;
+  out.node = node.id;
+  out.models_dir = node.models_dir;
+  if (node.models_dir.empty()) {
+    out.error = "no models folder is set (models_dir of the cluster or the node)";
+    co_return out;
+  }
+  if (!machine) {
+    out.error = "it is not linked to";
+    co_return out;
+  }
+  auto list = co_await machine->link->list_models(node.models_dir, kAskAgent);
+  if (!list) {
+    out.error = list.error().message;
+    co_return out;
+  }
+  out.error = std::move(list->error);
+  out.truncated = list->truncated;
+  out.models = std::move(list->models);
+  co_return out;
+}
+
+// All machines at once; the nodes of one machine have one answer, if they look in one folder.
+Awaitable<api::ClusterModels> models_in(Service& service, api::ClusterSpec cluster) {
+  std::vector<api::NodeSpec> nodes = Control::nodes_of(cluster);
+  // An engine elsewhere holds its model already.
+  std::erase_if(nodes, [](const api::NodeSpec& node) { return !node.has_agent(); });
+  co_await service.control.nodes().meet(nodes);
+  std::map<std::pair<std::string, std::string>, std::size_t> asked;
+  std::vector<Awaitable<api::NodeModels>> works;
+  for (const api::NodeSpec& node : nodes) {
+    if (!asked.try_emplace({machine_key(node), node.models_dir}, works.size()).second) continue;
+    works.push_back(models_of(service.control.nodes().find_machine(node), node));
+  }
+  const auto answers = co_await gather(service.executor, std::move(works));
+  api::ClusterModels out;
+  out.cluster = cluster.id;
+  for (const api::NodeSpec& node : nodes) {
+    out.nodes.push_back(answers[asked.at({machine_key(node), node.models_dir})]);
+    out.nodes.back().node = node.id;
+  }
+  co_return out;
+}
+
+Task<http::Response> list_models(Service& service, http::Request, PathParams params) {
+  const auto found = find_cluster(service, params["c"]);
+  if (!found) co_return fail(found.error());
+  const auto models = co_await models_in(service, **found);
+  co_return http::json_response(200, api::to_json(models));
+}
+
+Task<http::Response> list_all_models(Service& service, http::Request, PathParams) {
+  std::vector<Awaitable<api::ClusterModels>> works;
+  for (const api::ClusterSpec& cluster : service.control.clusters())
+    works.push_back(models_in(service, cluster));
+  const auto clusters = co_await gather(service.executor, std::move(works));
+  co_return http::json_response(200, api::to_json(clusters));
+}
+
+struct Question {
+  std::string model;
+  bool batch = false;
+  int context = 0;
+};
+
+Result<Question> read_question(const http::Request& request) {
+  Question question;
+  question.model = request.query("model").value_or("");
+  if (question.model.empty()) {
+    return fail(Error{.code = Code::InvalidArgument,
+                      .message = "preflight wants ?model=, a path",
+                      .param = "model"});
+  }
+  const std::string batch = request.query("batch").value_or("false");
+  if (batch != "true" && batch != "false") {
+    return fail(Error{.code = Code::InvalidArgument,
+                      .message = fmt::format("batch is true or false, not \"{}\"", batch),
+                      .param = "batch"});
+  }
+  question.batch = batch == "true";
+  const std::string context = request.query("context").value_or("");
+  if (context.empty()) return question;
+  const char* end = context.data() + context.size();
+  const auto [at, wrong] = std::from_chars(context.data(), end, question.context);
+  if (wrong != std::errc() || at != end || question.context < 0 || question.context > kContextMax) {
+    return fail(Error{.code = Code::InvalidArgument,
+                      .message = fmt::format("context is a number of tokens, not \"{}\"", context),
+                      .param = "context"});
+  }
+  return question;
+}
+
+Task<http::Response> preflight(Service& service, http::Request request, PathParams params) {
+  const auto found = find_cluster(service, params["c"]);
+  if (!found) co_return fail(found.error());
+  const auto question = read_question(request);
+  if (!question) co_return fail(question.error());
+  GenerationSpec generation;
+  generation.load.model = question->model;
+  generation.load.batch = question->batch;
+  generation.load.context = question->context;
+  generation.width = service.control.pool_width(generation.load);
+  api::PreflightReport report;
+  report.cluster = (*found)->id;
+  report.model = question->model;
+  report.batch = question->batch;
+  report.width = generation.width;
+  report.nodes = co_await service.control.ask_nodes(**found, std::move(generation));
+  co_return http::json_response(200, api::to_json(report));
+}
+
+}  // namespace
+
+Awaitable<std::vector<api::ModelEntry>> unloaded_models(Service& service) {
+  std::map<std::string, api::ModelEntry> found;
+  for (const api::ClusterSpec& cluster : service.control.clusters()) {
+    const api::ClusterModels files = co_await models_in(service, cluster);
+    for (const api::NodeModels& node : files.nodes) {
+      for (const api::ModelFile& file : node.models) {
+        std::string alias = model::default_alias(file.path);
+        if (!file.error.empty() || service.control.find_pool(alias)) continue;
+        api::ModelEntry& entry = found[alias];
+        entry.id = std::move(alias);
+        entry.ready = false;
+        entry.pool.context_length = file.context_trained;
+        entry.pool.quantization = file.quantization;
+        entry.pool.size_bytes = file.bytes;
+      }
+    }
+  }
+  std::vector<api::ModelEntry> out;
+  for (auto& [alias, entry] : found) out.push_back(std::move(entry));
+  co_return out;
+}
+
+void add_model_routes(http::Router& router, Service& service) {
+  add_admin_route(router, service, "GET", "/admin/models", list_all_models);
+  add_admin_route(router, service, "GET", "/admin/clusters/{c}/models", list_models);
+  add_admin_route(router, service, "GET", "/admin/clusters/{c}/preflight", preflight);
+}
+
+}  // namespace flotilla::gateway

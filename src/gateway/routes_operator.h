@@ -1,0 +1,14 @@
+#pragma once
+
+#include "gateway/routes.h"
+
+namespace flotilla::gateway {
+
+// Routes for those who plan and watch; they hold `service` by reference.
+void add_model_routes(http::Router& router, Service& service);  // files, preflight
+void add_node_routes(http::Router& router, Service& service);   // /admin/nodes
+void add_history_routes(http::Router& router,
+                        Service& service);  // /metrics, /admin/history; begins to sample
+void add_bench_routes(http::Router& router, Service& service);  // /admin/bench
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,155 @@
+#include "http/channel.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+
+namespace flotilla::http {
+namespace {
+
+const SystemClock kClock;
+
+// Calls that succeed at once before a coroutine makes way for others.
+constexpr int kTurnsMax = 32;
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+}  // namespace
+
+Channel::Channel(Socket socket) : socket_(std::move(socket)), timer_(socket_.get_executor()) {
+  boost::system::error_code ignored;
+  if (socket_.is_open()) socket_.native_non_blocking(true, ignored);
+}
+
+void Channel::close() {
+  rest();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void Channel::shut_write() {
+  boost::system::error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+}
+
+void Channel::rest() {
+  deadline_ = Instant::max();
+  if (timer_at_ == Instant::max()) return;
+  timer_at_ = Instant::max();
+  timer_.cancel();
+}
+
+void Channel::arm(Duration limit, bool closes) {
+  closes_ = closes;
+  timed_out_ = false;
+  const Instant now = kClock.now();
+  deadline_ = limit < Instant::max() - now ? now + limit : Instant::max();
+  if (deadline_ < timer_at_) start_timer(deadline_);
+}
+
+void Channel::start_timer(Instant at) {
+  timer_at_ = at;
+  timer_.expires_at(at);
+  timer_.async_wait([self = weak_from_this(), at](const boost::system::error_code& error) {
+    const std::shared_ptr<Channel> channel = self.lock();
+    if (error || !channel || channel->timer_at_ != at) return;
+    channel->timer_at_ = Instant::max();
+    channel->on_timer();
+  });
+}
+
+void Channel::on_timer() {
+  if (deadline_ == Instant::max()) return;
+  if (kClock.now() < deadline_) return start_timer(deadline_);
+  timed_out_ = true;
+  deadline_ = Instant::max();
+  boost::system::error_code ignored;
+  if (closes_) {
+    close();
+  } else {
+    socket_.cancel(ignored);
+  }
+}
+
+Io Channel::finish(const boost::system::error_code& error) {
+  disarm();
+  if (!error) return Io::Ok;
+  return timed_out_ ? Io::TimedOut : Io::Closed;
+}
+
+Awaitable<Io> Channel::wait(boost::asio::socket_base::wait_type what, Duration limit) {
+  arm(limit, false);
+  turns_ = 0;
+  const auto [error] = co_await socket_.async_wait(what, kAwait);
+  co_return finish(error);
+}
+
+Awaitable<Io> Channel::wait_readable(Duration limit) {
+  return wait(boost::asio::socket_base::wait_read, limit);
+}
+
+Channel::Read Channel::try_read(std::span<char> into) {
+  if (!open()) return {};
+  while (true) {
+    const ssize_t got = ::recv(socket_.native_handle(), into.data(), into.size(), MSG_DONTWAIT);
+    if (got > 0) return {.io = Io::Ok, .got = static_cast<std::size_t>(got)};
+    if (got == 0) return {.io = Io::Closed, .eof = true};
+    if (would_block(errno)) return {.io = Io::Ok};
+    if (errno != EINTR) return {};
+  }
+}
+
+Awaitable<Channel::Read> Channel::read_some(std::span<char> into, Duration limit) {
+  if (!open()) co_return Read{};
+  arm(limit, false);
+  turns_ = 0;
+  const auto [error, got] =
+      co_await socket_.async_read_some(boost::asio::buffer(into.data(), into.size()), kAwait);
+  const bool eof = error == boost::asio::error::eof;
+  const Io io = finish(error);
+  co_return Read{.io = io, .got = got, .eof = eof};
+}
+
+Awaitable<Io> Channel::write(Parts parts, Duration stall) {
+  std::array<iovec, 3> vectors;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    // sendmsg does not write through iov_base.
+    vectors[i] = {.iov_base = const_cast<char*>(parts[i].data()), .iov_len = parts[i].size()};
+  }
+  while (true) {
+    while (first < vectors.size() && vectors[first].iov_len == 0) ++first;
+    if (first == vectors.size()) break;
+    if (!open()) co_return timed_out_ ? Io::TimedOut : Io::Closed;
+    msghdr message{};
+    message.msg_iov = &vectors[first];
+    message.msg_iovlen = vectors.size() - first;
+    const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && !would_block(errno)) co_return Io::Closed;
+    if (sent < 0) {
+      const Io io = co_await wait(boost::asio::socket_base::wait_write, stall);
+      if (io != Io::Ok) {
+        close();
+        co_return io;
+      }
+      continue;
+    }
+    for (auto left = static_cast<std::size_t>(sent); left > 0; ++first) {
+      const std::size_t step = std::min(left, vectors[first].iov_len);
+      vectors[first].iov_base = static_cast<char*>(vectors[first].iov_base) + step;
+      vectors[first].iov_len -= step;
+      left -= step;
+      if (vectors[first].iov_len > 0) break;
+    }
+  }
+  if (++turns_ >= kTurnsMax) {
+    turns_ = 0;
+    co_await boost::asio::post(socket_.get_executor(), kAwait);
+  }
+  co_return Io::Ok;
+}
+
+}  // namespace flotilla::http

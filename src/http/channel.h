@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/task.h"
+
+namespace flotilla::http {
+
+using Socket = boost::asio::generic::stream_protocol::socket;
+
+enum class Io { Ok, Closed, TimedOut };
+
+// A connected socket (TCP or unix) and one timer. Reads and writes are tried at once and wait only
+// when the kernel has nothing: a wait costs no allocation of a timer, its limit is a stored instant
+// that the pending timer looks at when it fires. On the thread of the executor; one waits to read
+// and one to write at most, and their limits are not mixed: the one set last holds.
+class Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  explicit Channel(Socket socket);
+
+  Socket& socket() { return socket_; }
+  bool open() const { return socket_.is_open(); }
+  void close();
+  // No more will be sent; what the peer still sends can be read.
+  void shut_write();
+
+  // Bytes into `into` as soon as there are some; Closed with got = 0 at the peer's end (`eof`) or
+  // error.
+  struct Read {
+    Io io = Io::Closed;
+    std::size_t got = 0;
+    bool eof = false;
+  };
+  Awaitable<Read> read_some(std::span<char> into, Duration limit);
+  // The same without waiting: Ok with got = 0 when there is nothing.
+  Read try_read(std::span<char> into);
+  // Until there is something to read (or the end).
+  Awaitable<Io> wait_readable(Duration limit);
+
+  // All of the parts, in order, in one call of the kernel when it takes them. `stall`: no byte
+  // taken for so long. What is not Ok leaves the peer with a part. The channel is then closed, but
+  // not for a peer that refuses bytes: what it sent before can still be read.
+  using Parts = std::array<std::string_view, 3>;
+  Awaitable<Io> write(Parts parts, Duration stall);
+
+  // For operations on socket() of others (TLS, connect): closes the socket when `limit` is over,
+  // since those consist of several and cancelling could fall between two.
+  void arm(Duration limit) { arm(limit, true); }
+  void disarm() { deadline_ = Instant::max(); }
+  bool timed_out() const { return timed_out_; }
+  // The timer keeps its context busy: to be called when the channel rests.
+  void rest();
+
+ private:
+  void arm(Duration limit, bool closes);
+  void start_timer(Instant at);
+  void on_timer();
+  Awaitable<Io> wait(boost::asio::socket_base::wait_type what, Duration limit);
+  Io finish(const boost::system::error_code& error);
+
+  Socket socket_;
+  boost::asio::steady_timer timer_;
+  Instant deadline_ = Instant::max();
+  Instant timer_at_ = Instant::max();  // when the pending timer fires; max: none is pending
+  bool closes_ = false;                // what the deadline does: close, or end the wait
+  bool timed_out_ = false;
+  int turns_ = 0;  // calls of the kernel since this coroutine last let others run
+};
+
+}  // namespace flotilla::http

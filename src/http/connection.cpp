@@ -1,0 +1,244 @@
+#include "http/connection.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/log.h"
+
+namespace flotilla::http {
+namespace {
+
+const SystemClock kClock;
+
+constexpr std::size_t kHeadRead = 4 << 10;
+constexpr std::size_t kBodyRead = 64 << 10;
+// A refused client may still be sending: its bytes are read and dropped for so long, since closing
+// at once would reset the connection and take the answer with it.
+constexpr Duration kLingerMax = std::chrono::seconds(10);
+constexpr Duration kLingerIdle = std::chrono::seconds(2);
+
+constexpr int kLost = 0;  // as a HeadError's status: nobody is left to read an answer
+
+HeadError too_large(const ServerOptions& options) {
+  return {.status = 413,
+          .message = "the request's body is larger than " + std::to_string(options.body_max_bytes) +
+                     " bytes"};
+}
+
+// What a body that is being read counts in the server's sum.
+class BodyShare {
+ public:
+  explicit BodyShare(ServerCore& core) : core_(core) {}
+  ~BodyShare() { core_.bodies_bytes -= bytes_; }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+
+  // false: the sum is over its bound.
+  bool set(std::size_t bytes) {
+    core_.bodies_bytes += static_cast<std::int64_t>(bytes) - bytes_;
+    bytes_ = static_cast<std::int64_t>(bytes);
+    return core_.bodies_bytes <= core_.options.bodies_max_bytes;
+  }
+
+ private:
+  ServerCore& core_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<ServerCore> core, Socket socket, std::string peer,
+                       bool loopback)
+    : core_(std::move(core)),
+      channel_(std::make_shared<Channel>(std::move(socket))),
+      peer_(std::move(peer)),
+      loopback_(loopback) {}
+
+void Connection::cut() {
+  channel_->close();
+  if (exchange_) exchange_->cut();
+}
+
+Awaitable<void> Connection::serve() {
+  while (channel_->open()) {
+    RequestHead head;
+    const bool whole = co_await read_request(head);
+    if (!whole) break;
+    co_await answer(std::move(head));
+    first_ = false;
+    if (core_->draining) break;
+  }
+  channel_->close();
+}
+
+Awaitable<bool> Connection::read_request(RequestHead& head) {
+  idle_ = in_.empty();
+  const Duration idle = first_ ? core_->options.head_timeout : core_->options.idle_timeout;
+  if (idle_) {
+    const Io io = co_await channel_->wait_readable(idle);
+    if (io != Io::Ok) co_return false;
+  }
+  idle_ = false;
+  const bool have_head = co_await read_head(head);
+  if (!have_head) co_return false;
+  const bool have_body = co_await read_body(head);
+  head.request.peer = peer_;
+  head.request.peer_is_loopback = loopback_;
+  co_return have_body;
+}
+
+// More bytes into in_, at most `bytes` of them.
+Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
+  while (true) {
+    const std::size_t have = in_.size();
+    in_.resize(have + bytes);
+    const Channel::Read read = channel_->try_read(std::span(in_).subspan(have));
+    in_.resize(have + read.got);
+    if (read.io != Io::Ok) co_return read.io;
+    if (read.got > 0) co_return Io::Ok;
+    const Io io = co_await channel_->wait_readable(deadline - kClock.now());
+    if (io != Io::Ok) co_return io;
+  }
+}
+
+Awaitable<bool> Connection::read_head(RequestHead& head) {
+  const auto limit = static_cast<std::size_t>(core_->options.header_max_bytes);
+  const Instant deadline = kClock.now() + core_->options.head_timeout;
+  HeadScanner scanner;
+  HeadError error;
+  while (true) {
+    // Some clients end a body with a line end of their own.
+    while (scanner.untouched() && in_.starts_with("\r\n")) in_.erase(0, 2);
+    const bool begun = !in_.empty() && in_ != "\r";
+    const auto state = begun ? scanner.scan(in_) : HeadScanner::State::More;
+    const std::size_t size = state == HeadScanner::State::Whole ? scanner.size() : in_.size();
+    if (state == HeadScanner::State::Malformed) {
+      error = {.status = 400, .message = "the request is not valid HTTP/1.1"};
+      break;
+    }
+    if (size > limit) {
+      error = {.status = 431, .message = "the request's header is too large"};
+      break;
+    }
+    if (state == HeadScanner::State::Whole) {
+      auto parsed = parse_request_head(std::string_view(in_).substr(0, size));
+      in_.erase(0, size);
+      if (parsed) {
+        head = std::move(*parsed);
+        co_return true;
+      }
+      error = std::move(parsed).error();
+      break;
+    }
+    const Io io = co_await fill(kHeadRead, deadline);
+    if (io == Io::Closed) co_return false;
+    if (io == Io::TimedOut) {
+      error = {.status = 408, .message = "the request's header did not arrive in time"};
+      break;
+    }
+  }
+  co_await refuse(std::move(error), std::string());
+  co_return false;
+}
+
+Awaitable<bool> Connection::read_body(RequestHead& head) {
+  HeadError error = too_large(core_->options);
+  if (head.content_length <= static_cast<std::uint64_t>(core_->options.body_max_bytes)) {
+    BodyDecoder decoder =
+        head.chunked ? BodyDecoder::chunked() : BodyDecoder::length(head.content_length);
+    if (decoder.state() == BodyDecoder::State::Done) co_return true;
+    if (head.expect_continue && in_.empty()) {
+      const Channel::Parts parts{"HTTP/1.1 100 Continue\r\n\r\n", "", ""};
+      const Io io = co_await channel_->write(parts, core_->options.write_stall);
+      if (io != Io::Ok) co_return false;
+    }
+    std::optional<HeadError> failed = co_await receive_body(decoder, head.request.body);
+    if (!failed) co_return true;
+    head.request.body = std::string();
+    error = std::move(*failed);
+  }
+  std::string path(head.request.path());
+  if (error.status != kLost) co_await refuse(std::move(error), std::move(path));
+  co_return false;
+}
+
+Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
+                                                             std::string& body) {
+  const auto limit = static_cast<std::size_t>(core_->options.body_max_bytes);
+  const Instant deadline = kClock.now() + core_->options.body_timeout;
+  BodyShare share(*core_);
+  while (true) {
+    const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
+    in_.erase(0, taken);
+    if (body.size() > limit) co_return too_large(core_->options);
+    if (!share.set(body.size())) {
+      co_return HeadError{.status = 503, .message = "too many request bodies are being received"};
+    }
+    if (decoder.state() == BodyDecoder::State::Done) co_return std::nullopt;
+    if (decoder.state() == BodyDecoder::State::Malformed) {
+      co_return HeadError{.status = 400, .message = "the request's chunks are malformed"};
+    }
+    const Io io = co_await fill(kBodyRead, deadline);
+    if (io == Io::Closed) co_return HeadError{.status = kLost, .message = {}};
+    if (io == Io::TimedOut) {
+      co_return HeadError{.status = 408, .message = "the request's body did not arrive in time"};
+    }
+  }
+}
+
+Awaitable<void> Connection::refuse(HeadError error, std::string path) {
+  RequestHead head;
+  head.keep_alive = false;
+  const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
+  Response response = core_->error(error.status, error.message, path);
+  const bool sent = co_await exchange->respond(std::move(response));
+  if (sent) co_await linger();
+}
+
+Awaitable<void> Connection::linger() {
+  if (core_->draining) co_return;
+  idle_ = true;  // a shutdown need not wait for it
+  channel_->shut_write();
+  const Instant deadline = kClock.now() + kLingerMax;
+  while (true) {
+    in_.clear();
+    const Duration left = std::min<Duration>(deadline - kClock.now(), kLingerIdle);
+    const Io io = co_await channel_->wait_readable(left);
+    if (io != Io::Ok) break;
+    const Io read = co_await fill(kBodyRead, deadline);
+    if (read != Io::Ok) break;
+  }
+}
+
+Awaitable<void> Connection::answer(RequestHead head) {
+  if (in_.empty()) in_.shrink_to_fit();  // an answer may take minutes
+  exchange_ = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
+  const std::shared_ptr<ServerExchange> exchange = exchange_;
+  exchange->watch(!in_.empty());
+  bool failed = false;
+  try {
+    co_await core_->handler(*exchange);
+  } catch (const std::exception& error) {
+    failed = true;
+    log::error("handler failed: {}", error.what());
+  } catch (...) {
+    failed = true;
+    log::error("handler failed");
+  }
+  exchange->unwatch();
+  exchange_.reset();
+  if (!exchange->started() && !exchange->client_gone()) {
+    if (!failed) log::error("handler returned without an answer");
+    exchange->close_after();
+    Response response = core_->error(500, "internal error", exchange->request().path());
+    co_await exchange->respond(std::move(response));
+  }
+  if (!exchange->finished()) {
+    exchange->abort();
+  } else if (!exchange->keep_alive() || exchange->client_gone()) {
+    if (!in_.empty() && !exchange->client_gone()) co_await linger();
+    channel_->close();
+  }
+}
+
+}  // namespace flotilla::http

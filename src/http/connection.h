@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "http/body_decoder.h"
+#include "http/exchange.h"
+
+namespace flotilla::http {
+
+// One accepted connection: its requests one after the other, each read whole before the handler
+// runs.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<ServerCore> core, Socket socket, std::string peer, bool loopback);
+
+  // Until the connection is closed. The caller keeps it alive.
+  Awaitable<void> serve();
+  // No request is being read or answered.
+  bool idle() const { return idle_; }
+  // Closes it; a running handler is told that its client is gone.
+  void cut();
+
+ private:
+  Awaitable<bool> read_request(RequestHead& head);
+  Awaitable<bool> read_head(RequestHead& head);
+  Awaitable<bool> read_body(RequestHead& head);
+  Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, std::string& body);
+  Awaitable<Io> fill(std::size_t bytes, Instant deadline);
+  Awaitable<void> refuse(HeadError error, std::string path);
+  Awaitable<void> answer(RequestHead head);
+  Awaitable<void> linger();
+
+  const std::shared_ptr<ServerCore> core_;
+  const std::shared_ptr<Channel> channel_;
+  const std::string peer_;
+  const bool loopback_;
+  std::string in_;  // read and not yet used
+  bool idle_ = true;
+  bool first_ = true;
+  std::shared_ptr<ServerExchange> exchange_;  // while a handler runs
+};
+
+}  // namespace flotilla::http

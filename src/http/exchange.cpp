@@ -1,0 +1,208 @@
+#include "http/exchange.h"
+
+#include <charconv>
+#include <ctime>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+
+#include "base/check.h"
+
+namespace flotilla::http {
+namespace {
+
+bool has_body(int status) { return status >= 200 && status != 204 && status != 304; }
+
+bool is_ours(std::string_view name) {
+  // How the message ends and whether the connection lives is ours to say.
+  Headers one{{std::string(name), ""}};
+  for (const std::string_view ours :
+       {"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"}) {
+    if (one.find(ours)) return true;
+  }
+  return false;
+}
+
+std::string_view date_value(ServerCore& core) {
+  const std::int64_t second = SystemClock().unix_ms() / 1000;
+  if (second != core.date_s) {
+    const auto time = static_cast<std::time_t>(second);
+    std::tm parts{};
+    gmtime_r(&time, &parts);
+    std::array<char, 64> text;
+    const std::size_t size =
+        std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    core.date.assign(text.data(), size);
+    core.date_s = second;
+  }
+  return core.date;
+}
+
+}  // namespace
+
+Response ServerCore::error(int status, std::string_view message, std::string_view path) const {
+  if (options.error_response) return options.error_response(status, message, path);
+  return Response{.status = status,
+                  .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
+                  .body = std::string(message) + "\n"};
+}
+
+ServerExchange::ServerExchange(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel,
+                               RequestHead head)
+    : core_(std::move(core)),
+      channel_(std::move(channel)),
+      head_(std::move(head)),
+      bodiless_(head_.request.method == "HEAD"),
+      keep_alive_(head_.keep_alive && !head_.http_1_0) {}
+
+std::string ServerExchange::make_head(int status, const Headers& headers, Framing framing,
+                                      std::size_t length) {
+  const auto connection = headers.find("Connection");
+  if (core_->draining || framing == Framing::UntilClose || connection == "close") {
+    keep_alive_ = false;
+  }
+  std::string out;
+  out.reserve(512);
+  out.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
+  out.append(reason_phrase(status)).append("\r\n");
+  for (const auto& [name, value] : headers.fields()) {
+    if (!is_ours(name)) append_field(out, name, value);
+  }
+  if (core_->options.request_id && !headers.find("X-Request-Id"))
+    append_field(out, "X-Request-Id", core_->options.request_id());
+  if (!headers.find("Date")) append_field(out, "Date", date_value(*core_));
+  if (has_body(status)) {
+    if (framing == Framing::Length) append_field(out, "Content-Length", std::to_string(length));
+    if (framing == Framing::Chunked) append_field(out, "Transfer-Encoding", "chunked");
+  }
+  if (!keep_alive_) append_field(out, "Connection", "close");
+  out.append("\r\n");
+  return out;
+}
+
+Awaitable<bool> ServerExchange::send(Channel::Parts parts) {
+  if (!may_send()) co_return false;
+  const Io io = co_await channel_->write(parts, core_->options.write_stall);
+  if (io == Io::Ok) co_return true;
+  if (!std::exchange(gone_, true)) call_on_gone_soon();
+  co_return false;
+}
+
+Awaitable<bool> ServerExchange::respond(Response response) {
+  CHECK(!started_);
+  if (!may_send()) co_return false;
+  started_ = finished_ = true;
+  const std::string head =
+      make_head(response.status, response.headers, Framing::Length, response.body.size());
+  const bool body = has_body(response.status) && !bodiless_;
+  const Channel::Parts parts{head, body ? std::string_view(response.body) : "", ""};
+  co_return co_await send(parts);
+}
+
+Awaitable<bool> ServerExchange::start(int status, Headers headers) {
+  CHECK(!started_);
+  if (!may_send()) co_return false;
+  started_ = true;
+  chunked_ = !head_.http_1_0;
+  no_body_ = bodiless_ || !has_body(status);
+  const std::string head =
+      make_head(status, headers, chunked_ ? Framing::Chunked : Framing::UntilClose, 0);
+  const Channel::Parts parts{head, "", ""};
+  co_return co_await send(parts);
+}
+
+Awaitable<bool> ServerExchange::write(std::string_view bytes) {
+  CHECK(started_ && !finished_);
+  if (bytes.empty() || no_body_) co_return may_send();
+  if (!chunked_) {
+    const Channel::Parts parts{bytes, "", ""};
+    co_return co_await send(parts);
+  }
+  std::array<char, 20> size;
+  char* end = std::to_chars(size.data(), size.data() + 16, bytes.size(), 16).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  const Channel::Parts parts{std::string_view(size.data(), end), bytes, "\r\n"};
+  co_return co_await send(parts);
+}
+
+Awaitable<bool> ServerExchange::finish() {
+  CHECK(started_ && !finished_);
+  if (!may_send()) co_return false;
+  finished_ = true;
+  if (!chunked_ || no_body_) co_return true;
+  const Channel::Parts parts{"0\r\n\r\n", "", ""};
+  co_return co_await send(parts);
+}
+
+void ServerExchange::abort() {
+  // Without chunks only a reset shows that the answer is not whole.
+  boost::system::error_code ignored;
+  if (started_ && !chunked_) {
+    channel_->socket().set_option(boost::asio::socket_base::linger(true, 0), ignored);
+  }
+  channel_->close();
+}
+
+void ServerExchange::on_client_gone(std::function<void()> callback) {
+  CHECK(!on_gone_);
+  on_gone_ = std::move(callback);
+  if (!gone_) return;
+  call_on_gone_soon();
+}
+
+// Not from within the caller; and not once the handler, whose objects it uses, is over.
+void ServerExchange::call_on_gone_soon() {
+  boost::asio::post(channel_->socket().get_executor(), [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && self->on_gone_) std::exchange(self->on_gone_, nullptr)();
+  });
+}
+
+void ServerExchange::lose_client() {
+  if (gone_) return;
+  gone_ = true;
+  if (on_gone_) std::exchange(on_gone_, nullptr)();
+}
+
+void ServerExchange::watch(bool pipelined) {
+  if (pipelined) return watch_errors();
+  channel_->socket().async_wait(boost::asio::socket_base::wait_read,
+                                [weak = weak_from_this()](const boost::system::error_code& error) {
+                                  const auto self = weak.lock();
+                                  if (self && !error) self->on_readable();
+                                });
+}
+
+void ServerExchange::on_readable() {
+  if (!channel_->open()) return;
+  char byte = 0;
+  const ssize_t got = ::recv(channel_->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0) return watch_errors();
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return watch(false);
+  lose_client();
+}
+
+// With bytes of the next request waiting, the client's end is behind them; a reset still shows.
+void ServerExchange::watch_errors() {
+  channel_->socket().async_wait(boost::asio::socket_base::wait_error,
+                                [weak = weak_from_this()](const boost::system::error_code& error) {
+                                  const auto self = weak.lock();
+                                  if (self && !error) self->on_error();
+                                });
+}
+
+void ServerExchange::on_error() {
+  if (!channel_->open()) return;
+  pollfd state{.fd = channel_->socket().native_handle(), .events = 0, .revents = 0};
+  if (::poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) lose_client();
+}
+
+void ServerExchange::unwatch() {
+  on_gone_ = nullptr;
+  boost::system::error_code ignored;
+  if (channel_->open()) channel_->socket().cancel(ignored);
+}
+
+}  // namespace flotilla::http

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/task.h"
+#include "http/message.h"
+
+namespace flotilla::http {
+
+// One request and its answer. Lives on the server's I/O thread, until the handler returns.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const Request& request() const = 0;
+  virtual Request take_request() = 0;  // moves it out, body included
+
+  // All writers: false = the client is gone, or took no byte for write_stall; stop.
+  virtual Awaitable<bool> respond(Response response) = 0;
+  // A body of unknown length (chunked). Call write() any number of times, then finish() or abort().
+  virtual Awaitable<bool> start(int status, Headers headers) = 0;
+  virtual Awaitable<bool> write(std::string_view bytes) = 0;
+  virtual Awaitable<bool> finish() = 0;
+  // Cuts the connection: what was sent is visibly not whole.
+  virtual void abort() = 0;
+
+  virtual bool started() const = 0;  // the head is out
+  virtual bool client_gone() const = 0;
+  // `callback` runs once, on the I/O thread, when the client closes or shuts its write side.
+  virtual void on_client_gone(std::function<void()> callback) = 0;
+};
+
+using Handler = std::function<Awaitable<void>(Exchange&)>;
+
+struct ServerOptions {
+  std::int64_t body_max_bytes = 32LL << 20;
+  std::int64_t bodies_max_bytes = 512LL << 20;  // all that are being read together; beyond: 503
+  std::int64_t header_max_bytes = 64 << 10;
+  int connections_max = 20000;
+  Duration head_timeout =
+      std::chrono::seconds(20);  // from the first byte (or the accept) to a whole head
+  Duration body_timeout = std::chrono::seconds(120);  // from the head to a whole body
+  Duration idle_timeout = std::chrono::seconds(120);  // between requests of a connection
+  Duration write_stall = std::chrono::seconds(60);    // without a byte taken by the client
+  // The kernel's buffer of a connection: what a slow reader has in flight beyond what it took.
+  int send_buffer_bytes = 64 << 10;
+  // The answer to what never reaches the handler (malformed, too large, too slow), in the form of
+  // the API at `path`; empty where the head was not read.
+  std::function<Response(int status, std::string_view message, std::string_view path)>
+      error_response;
+  // Set: every answer has an X-Request-Id, this one where the handler gives none.
+  std::function<std::string()> request_id;
+};
+
+// An HTTP/1.1 server on one executor, which one thread runs.
+class Server {
+ public:
+  Server(Executor executor, Handler handler, ServerOptions options);
+  ~Server();
+
+  // Port 0 takes a free one; the answer is the port. Conflict when it is in use.
+  Result<std::uint16_t> listen_tcp(const std::string& host, std::uint16_t port);
+  // The socket file is replaced if nobody listens on it; mode 0600.
+  Result<void> listen_unix(const std::string& path);
+
+  // Stops accepting; idle connections close at once, running exchanges get `drain`, then are cut.
+  Awaitable<void> shutdown(Duration drain);
+  int connections() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace flotilla::http

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+namespace flotilla::kernels {
+
+// The sets of vector instructions that kernels are written for, best last.
+enum class InstructionSet { None, Avx2, AvxVnni, Avx512Vnni };
+
+// The best one of this processor. FLOTILLA_KERNELS=none|avx2|avxvnni|avx512vnni asks for a lower
+// one (tests, comparisons); what the processor lacks is never chosen.
+InstructionSet best_instruction_set();
+
+// Whether this processor runs it.
+bool has_instruction_set(InstructionSet set);
+
+std::string_view name_of(InstructionSet set);
+
+}  // namespace flotilla::kernels

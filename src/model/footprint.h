@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/gguf_header.h"
+
+namespace flotilla::model {
+
+struct FootprintRequest {
+  int width = 1;
+  std::int64_t context = 0;  // tokens of one sequence; 0 = what the model was trained for
+  std::int64_t window = 0;   // KV cells of all sequences, if more than width × context
+  std::string_view kv_type = "f16";
+};
+
+// Memory that a runner with our kernels will take, in bytes. Weights are exact, KV is exact for
+// full attention (an upper bound for windowed layers), buffers are an estimate of the engine's
+// scratch and of ours.
+struct Footprint {
+  std::int64_t weights = 0;
+  std::int64_t kv = 0;
+  std::int64_t buffers = 0;
+  std::int64_t context = 0;
+  std::int64_t total() const { return weights + kv + buffers; }
+};
+
+// InvalidArgument: an unknown kv_type, a width or context out of range. `weights`: of all parts.
+Result<Footprint> footprint(const GgufHeader& header, std::int64_t weights,
+                            const FootprintRequest& request);
+
+}  // namespace flotilla::model

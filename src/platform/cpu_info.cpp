@@ -1,0 +1,86 @@
+#include "platform/cpu_info.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <sched.h>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+#include "platform/proc_text.h"
+
+namespace flotilla::platform {
+namespace {
+
+int affinity_cores() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // Fails on machines of more than 1,024 cores; then all that are online are counted.
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// quota/period of a group, rounded up; nullopt without a quota.
+std::optional<int> to_cores(std::optional<std::int64_t> quota, std::optional<std::int64_t> period) {
+  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+  return static_cast<int>(std::min<std::int64_t>((*quota + *period - 1) / *period, 1 << 16));
+}
+
+}  // namespace
+
+int usable_cores(const std::filesystem::path& root) {
+  int cores = affinity_cores();
+  for (const auto& dir : group_dirs(root, "")) {
+    const std::string text = read_small_file(dir / "cpu.max");  // "200000 100000" or "max 100000"
+    const auto space = text.find(' ');
+    if (space == std::string::npos) continue;
+    const auto period = find_number(std::string_view(text).substr(space), " ");
+    if (auto limit = to_cores(find_number(text, ""), period)) cores = std::min(cores, *limit);
+  }
+  for (const auto& dir : group_dirs(root, "cpu")) {
+    const auto limit =
+        to_cores(read_number(dir / "cpu.cfs_quota_us"), read_number(dir / "cpu.cfs_period_us"));
+    if (limit) cores = std::min(cores, *limit);
+  }
+  return std::max(1, cores);
+}
+
+std::string platform_name() {
+#if defined(__APPLE__)
+  std::string name = "macos-";
+#else
+  std::string name = "linux-";
+#endif
+#if defined(__x86_64__)
+  return name + "x86_64";
+#elif defined(__aarch64__) && defined(__APPLE__)
+  return name + "arm64";
+#elif defined(__aarch64__)
+  return name + "aarch64";
+#else
+  return name + "unknown";
+#endif
+}
+
+// "cpu  user nice system idle iowait irq softirq steal …" in ticks.
+std::optional<double> busy_core_seconds(const std::filesystem::path& root) {
+  const std::string text = read_small_file(root / "proc/stat");
+  if (!text.starts_with("cpu ")) return std::nullopt;
+  std::array<std::int64_t, 8> ticks{};
+  const char* at = text.data() + 3;
+  const char* end = text.data() + std::min(text.size(), text.find('\n'));
+  for (std::int64_t& field : ticks) {
+    while (at < end && *at == ' ') ++at;
+    const auto [next, error] = std::from_chars(at, end, field);
+    if (error != std::errc{}) return std::nullopt;
+    at = next;
+  }
+  const std::int64_t busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
+  const long rate = ::sysconf(_SC_CLK_TCK);
+  return static_cast<double>(busy) / static_cast<double>(rate > 0 ? rate : 100);
+}
+
+}  // namespace flotilla::platform

@@ -1,0 +1,60 @@
+#include "platform/files.h"
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace flotilla::platform {
+
+Fd open_to_append(const std::filesystem::path& file) {
+  return Fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+}
+
+std::int64_t file_bytes(const Fd& fd) {
+  struct stat info{};
+  return fd && ::fstat(fd.get(), &info) == 0 ? info.st_size : 0;
+}
+
+void write_some(const Fd& fd, std::string_view bytes) {
+  while (fd && !bytes.empty()) {
+    const ssize_t count = ::write(fd.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+std::string file_identity(const std::filesystem::path& file) {
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0) return {};
+#if defined(__APPLE__)
+  const timespec changed = info.st_mtimespec;
+#else
+  const timespec changed = info.st_mtim;
+#endif
+  return fmt::format("{}:{}:{}:{}.{}", info.st_dev, info.st_ino, info.st_size, changed.tv_sec,
+                     changed.tv_nsec);
+}
+
+Fd duplicate(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
+
+Fd take_stdio(int fd) {
+  Fd taken = duplicate(fd);
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null) ::dup2(null.get(), fd);
+  return taken;
+}
+
+void redirect_stderr(const std::filesystem::path& file) {
+  const Fd log = open_to_append(file);
+  if (log) ::dup2(log.get(), STDERR_FILENO);
+}
+
+void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+void ignore_hangup() { std::signal(SIGHUP, SIG_IGN); }
+
+}  // namespace flotilla::platform

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "platform/fd.h"
+
+namespace flotilla::platform {
+
+// Creates it with mode 0600. None if that fails.
+Fd open_to_append(const std::filesystem::path& file);
+std::int64_t file_bytes(const Fd& fd);
+// What cannot be written is dropped.
+void write_some(const Fd& fd, std::string_view bytes);
+
+// Device, inode, size and change time as one word: the same as long as nobody has put another
+// content there. Empty: there is no file.
+std::string file_identity(const std::filesystem::path& file);
+
+Fd duplicate(int fd);
+// Takes stdin (0) or stdout (1) away from the process: closing what is returned closes it.
+// /dev/null takes its place, so that no later file gets that number.
+Fd take_stdio(int fd);
+// From now on our stderr goes to the end of `file`.
+void redirect_stderr(const std::filesystem::path& file);
+// Broken pipes become errors of the write instead of our end; a closed terminal does not end us.
+void ignore_broken_pipes();
+void ignore_hangup();
+
+}  // namespace flotilla::platform

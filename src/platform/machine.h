@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace flotilla::platform {
+
+// The same for all processes on a machine and across restarts; tells that two nodes share its
+// memory. 32 hex digits derived from the system's id, which is not given away itself.
+std::string machine_id();
+std::string host_name();
+
+// Where state is kept unless a flag says otherwise: $XDG_STATE_HOME/flotilla,
+// ~/.local/state/flotilla, macOS ~/Library/Application Support/flotilla.
+std::filesystem::path default_state_dir();
+
+}  // namespace flotilla::platform

@@ -1,0 +1,130 @@
+#include "platform/machine.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "platform/cpu_info.h"
+#include "platform/memory_info.h"
+#include "platform/proc_text.h"
+
+namespace flotilla::platform {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A machine of text files.
+class Machine : public testing::Test {
+ protected:
+  Machine() {
+    char name[] = "/tmp/flotilla-test-XXXXXX";
+    root_ = ::mkdtemp(name);
+    write("proc/meminfo", "MemTotal:       16000 kB\nMemFree: 1 kB\nMemAvailable:   8000 kB\n");
+  }
+  ~Machine() override { fs::remove_all(root_); }
+  void write(const fs::path& name, const std::string& text) {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+  }
+  fs::path root_;
+};
+
+TEST_F(Machine, WithoutAGroupItsMemoryIsTheMachines) {
+  const MemoryInfo info = memory_info(root_);
+  EXPECT_EQ(info.total_bytes, 16000 * 1024);
+  EXPECT_EQ(info.available_bytes, 8000 * 1024);
+  EXPECT_FALSE(info.limited_by_group);
+}
+
+TEST_F(Machine, TheLeastLimitOfTheV2GroupsCounts) {
+  write("proc/self/cgroup", "0::/outer/inner\n");
+  write("sys/fs/cgroup/outer/inner/memory.max", "max\n");
+  write("sys/fs/cgroup/outer/memory.max", "4096000\n");
+  write("sys/fs/cgroup/outer/memory.current", "3000000\n");
+  write("sys/fs/cgroup/outer/memory.stat", "anon 1\ninactive_file 1000000\n");
+  const MemoryInfo info = memory_info(root_);
+  EXPECT_EQ(info.total_bytes, 4096000);
+  EXPECT_EQ(info.available_bytes, 4096000 - 2000000);
+  EXPECT_TRUE(info.limited_by_group);
+}
+
+TEST_F(Machine, V1GroupsCountAndTheirHugeLimitsDoNot) {
+  write("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a\n0::/\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2048000\n");
+  write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "5048000\n");
+  write("sys/fs/cgroup/memory/a/memory.stat", "total_inactive_file 0\n");
+  write("sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill_disable 0\noom_kill 3\n");
+  const MemoryInfo info = memory_info(root_);
+  EXPECT_EQ(info.total_bytes, 2048000);
+  EXPECT_EQ(info.available_bytes, 0);
+  EXPECT_EQ(memory_kills(root_), 3);
+}
+
+TEST_F(Machine, MemoryKillsAreThoseOfTheInnermostGroupElseTheMachines) {
+  EXPECT_FALSE(memory_kills(root_));
+  write("proc/vmstat", "pgfault 1\noom_kill 7\n");
+  EXPECT_EQ(memory_kills(root_), 7);
+  write("proc/self/cgroup", "0::/a\n");
+  write("sys/fs/cgroup/a/memory.events", "oom 5\noom_kill 2\noom_group_kill 0\n");
+  EXPECT_EQ(memory_kills(root_), 2);
+}
+
+TEST_F(Machine, AQuotaLimitsTheCores) {
+  const int all = usable_cores(root_);
+  EXPECT_GE(all, 1);
+  write("proc/self/cgroup", "0::/a\n");
+  write("sys/fs/cgroup/a/cpu.max", "max 100000\n");
+  EXPECT_EQ(usable_cores(root_), all);
+  write("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+  EXPECT_EQ(usable_cores(root_), 1);
+  fs::remove(root_ / "sys/fs/cgroup/a/cpu.max");
+  write("proc/self/cgroup", "3:cpu,cpuacct:/b\n");
+  write("sys/fs/cgroup/cpu/b/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu/b/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(usable_cores(root_), all);
+  write("sys/fs/cgroup/cpu/b/cpu.cfs_quota_us", "100000\n");
+  EXPECT_EQ(usable_cores(root_), 1);
+}
+
+TEST_F(Machine, BusySecondsLeaveIdleAndWaitingOut) {
+  EXPECT_FALSE(busy_core_seconds(root_));
+  write("proc/stat", "cpu  100 0 50 9999 9999 25 25 9999 0 0\ncpu0 1 2 3\n");
+  const double rate = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(busy_core_seconds(root_).value(), 200 / rate);
+  write("proc/stat", "cpu  100 x");
+  EXPECT_FALSE(busy_core_seconds(root_));
+}
+
+TEST(ThisMachine, IsKnown) {
+  EXPECT_EQ(machine_id(), machine_id());
+  EXPECT_EQ(machine_id().size(), 32U);
+  EXPECT_GT(memory_info().total_bytes, 0);
+  EXPECT_GT(memory_info().available_bytes, 0);
+  EXPECT_GT(resident_bytes(::getpid()).value(), 100'000);
+  EXPECT_FALSE(resident_bytes(-1));
+  EXPECT_NE(platform_name().find('-'), std::string::npos);
+}
+
+TEST(ThisMachine, StateGoesWhereTheEnvironmentSays) {
+  ::setenv("XDG_STATE_HOME", "/x/y", 1);
+  EXPECT_EQ(default_state_dir(), "/x/y/flotilla");
+  ::unsetenv("XDG_STATE_HOME");
+  ::setenv("HOME", "/home/u", 1);
+  EXPECT_EQ(default_state_dir(), "/home/u/.local/state/flotilla");
+}
+
+TEST(ProcText, NumbersAreFoundByTheNameThatBeginsALine) {
+  EXPECT_EQ(find_number("a 1\nab 2\nb: 3 kB\n", "ab "), 2);
+  EXPECT_EQ(find_number("a 1\nb: 3 kB", "b:"), 3);
+  EXPECT_FALSE(find_number("xa 1\n", "a "));
+  EXPECT_FALSE(find_number("a max\n", "a "));
+  EXPECT_FALSE(find_number("", "a"));
+  EXPECT_FALSE(read_number("/no/such/file"));
+}
+
+}  // namespace
+}  // namespace flotilla::platform

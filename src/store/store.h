@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+// Desired state, and nothing else: what an operator declared and a restart must bring back. Only
+// place of SQLite. Every call blocks on the disk; the gateway makes them on its one-thread pool.
+namespace flotilla::store {
+
+struct StoredCluster {
+  std::string id;
+  std::string body;  // api::ClusterSpec as JSON
+};
+
+struct StoredPool {
+  std::string alias;
+  std::string cluster;
+  std::string body;  // api::LoadSpec as JSON
+  std::int64_t generation = 0;
+};
+
+struct StoredKey {
+  std::string id;
+  std::string hash;  // of the secret, which is nowhere
+  std::string body;  // api::KeySpec as JSON
+  std::int64_t created_unix_s = 0;
+};
+
+// Who did what: the audit.
+struct StoredEvent {
+  std::int64_t at_unix_ms = 0;
+  std::string who;
+  std::string action;
+  int status = 0;  // of the answer
+  std::string detail;
+};
+
+// One thread at a time. A write is one transaction, on disk when it returns.
+class Store {
+ public:
+  // Opens or creates `file` (mode 0600) and brings its schema up to date. A file that is not a
+  // whole database is renamed to FILE.broken-N, never overwritten, and named in warning(); a schema
+  // newer than ours is Conflict.
+  static Result<Store> open(const std::filesystem::path& file);
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  const std::string& warning() const;
+
+  Result<std::vector<StoredCluster>> clusters() const;
+  Result<void> put_cluster(const StoredCluster& cluster);
+  Result<void> delete_cluster(const std::string& id);  // and its pools
+
+  Result<std::vector<StoredPool>> pools() const;
+  Result<void> put_pool(const StoredPool& pool);
+  Result<void> delete_pool(const std::string& alias);
+
+  // Settings that an operator stored, by name; nullopt takes one back. All or none.
+  Result<std::map<std::string, std::string>> settings() const;
+  Result<void> put_settings(const std::map<std::string, std::optional<std::string>>& changes);
+
+  Result<std::vector<StoredKey>> keys() const;
+  Result<void> put_key(const StoredKey& key);
+  Result<void> delete_key(const std::string& id);
+
+  // The last 10,000 are kept; newest first.
+  Result<std::vector<StoredEvent>> events(int most) const;
+  Result<void> add_event(const StoredEvent& event);
+
+  // Counts loads for ever, so that no two loads of this server share a generation.
+  Result<std::int64_t> next_generation();
+
+ private:
+  struct State;
+  explicit Store(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flotilla::store

@@ -1,0 +1,151 @@
+#include "store/store.h"
+
+#include <fstream>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace flotilla::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() {
+    std::string name = (fs::temp_directory_path() / "flotilla-store-XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+  }
+  ~StoreTest() override { fs::remove_all(directory_); }
+  fs::path file() const { return directory_ / "state.db"; }
+
+  fs::path directory_;
+};
+
+TEST_F(StoreTest, keys_are_kept_by_id_with_their_hash) {
+  {
+    auto store = Store::open(file());
+    ASSERT_TRUE(store);
+    ASSERT_TRUE(store->put_key({"key-1", "aa", "{}", 5}));
+    ASSERT_TRUE(store->put_key({"key-2", "bb", "{}", 6}));
+    EXPECT_FALSE(store->put_key({"key-3", "bb", "{}", 7})) << "two keys of one secret";
+    ASSERT_TRUE(store->put_key({"key-1", "ignored", R"({"name":"x"})", 9}));
+    ASSERT_TRUE(store->delete_key("key-2"));
+  }
+  const auto keys = Store::open(file())->keys();
+  ASSERT_EQ(keys->size(), 1U);
+  EXPECT_EQ(keys->at(0).hash, "aa");
+  EXPECT_EQ(keys->at(0).body, R"({"name":"x"})");
+  EXPECT_EQ(keys->at(0).created_unix_s, 5);
+}
+
+TEST_F(StoreTest, keeps_what_was_declared_over_a_reopen) {
+  {
+    auto store = Store::open(file());
+    ASSERT_TRUE(store) << store.error().message;
+    ASSERT_TRUE(store->put_cluster({"local", "{}"}));
+    ASSERT_TRUE(store->put_pool({"m", "local", R"({"model":"/m.gguf"})", 1}));
+    ASSERT_TRUE(store->put_cluster({"local", R"({"label":"L"})"}));
+  }
+  auto store = Store::open(file());
+  ASSERT_TRUE(store);
+  const auto clusters = store->clusters();
+  ASSERT_EQ(clusters->size(), 1U);
+  EXPECT_EQ(clusters->front().body, R"({"label":"L"})");
+  const auto pools = store->pools();
+  ASSERT_EQ(pools->size(), 1U);
+  EXPECT_EQ(pools->front().alias, "m");
+  EXPECT_EQ(pools->front().generation, 1);
+}
+
+TEST_F(StoreTest, deleting_a_cluster_takes_its_pools_along) {
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->put_cluster({"a", "{}"}));
+  ASSERT_TRUE(store->put_cluster({"b", "{}"}));
+  ASSERT_TRUE(store->put_pool({"m", "a", "{}", 1}));
+  ASSERT_TRUE(store->put_pool({"n", "b", "{}", 2}));
+  ASSERT_TRUE(store->delete_cluster("a"));
+  ASSERT_EQ(store->pools()->size(), 1U);
+  EXPECT_EQ(store->pools()->front().alias, "n");
+}
+
+TEST_F(StoreTest, a_pool_needs_its_cluster) {
+  auto store = Store::open(file());
+  EXPECT_FALSE(store->put_pool({"m", "nowhere", "{}", 1}));
+  EXPECT_TRUE(store->pools()->empty());
+}
+
+TEST_F(StoreTest, generations_never_repeat) {
+  auto first = Store::open(file());
+  EXPECT_EQ(*first->next_generation(), 1);
+  EXPECT_EQ(*first->next_generation(), 2);
+  auto second = Store::open(file());
+  EXPECT_EQ(*second->next_generation(), 3);
+}
+
+TEST_F(StoreTest, a_broken_file_is_set_aside_and_named) {
+  std::ofstream(file()) << std::string(8192, 'x');
+  auto store = Store::open(file());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_NE(store->warning().find("state.db.broken-1"), std::string::npos) << store->warning();
+  EXPECT_EQ(fs::file_size(file().string() + ".broken-1"), 8192U);
+  EXPECT_TRUE(store->clusters()->empty());
+}
+
+TEST_F(StoreTest, a_newer_schema_is_refused_in_words) {
+  {
+    ASSERT_TRUE(Store::open(file()));
+  }
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(file().c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, "PRAGMA user_version = 99", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(raw);
+  const auto store = Store::open(file());
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Code::Conflict);
+  EXPECT_NE(store.error().message.find("99"), std::string::npos);
+}
+
+TEST_F(StoreTest, the_file_is_the_owners_alone) {
+  ASSERT_TRUE(Store::open(file()));
+  struct stat info{};
+  ASSERT_EQ(stat(file().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+}
+
+TEST_F(StoreTest, a_write_that_fails_is_an_error_and_changes_nothing) {
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->put_cluster({"a", "old"}));
+  sqlite3* other = nullptr;  // another process holds the write lock
+  ASSERT_EQ(sqlite3_open(file().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  const auto written = store->put_cluster({"a", "new"});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Code::Internal);
+  sqlite3_close(other);
+  EXPECT_EQ(store->clusters()->front().body, "old");
+}
+
+TEST_F(StoreTest, settings_are_written_and_taken_back_together) {
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->put_settings({{"QUEUE_MAX", "5"}, {"DRAIN_S", "1"}}));
+  ASSERT_TRUE(store->put_settings({{"QUEUE_MAX", "6"}, {"DRAIN_S", std::nullopt}}));
+  const std::map<std::string, std::string> expected{{"QUEUE_MAX", "6"}};
+  EXPECT_EQ(*store->settings(), expected);
+}
+
+TEST_F(StoreTest, events_come_newest_first) {
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->add_event({1, "me", "POST /a", 200, ""}));
+  ASSERT_TRUE(store->add_event({2, "me", "POST /b", 409, "busy"}));
+  const auto events = store->events(10);
+  ASSERT_EQ(events->size(), 2U);
+  EXPECT_EQ(events->front().action, "POST /b");
+  EXPECT_EQ(events->front().status, 409);
+  EXPECT_EQ(store->events(1)->size(), 1U);
+}
+
+}  // namespace
+}  // namespace flotilla::store

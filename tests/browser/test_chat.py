@@ -1,0 +1,179 @@
+"""The playground: what a model says, who said it, how fast, and what happens when it goes wrong."""
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+from stand_in import BROKEN, HOLD, cluster, last_chunks, pool, text_chunk
+from support import ALIAS
+
+TURN = ".chat-column:last-child .turn:last-child"
+HOSTILE = """# Ships
+
+- **Sloop**, one mast
+- `brig`
+
+| kind | masts |
+|---|---|
+| barque | 3 |
+
+<script>document.title = "taken"</script>
+<img src="https://elsewhere.invalid/a.png" onerror="document.title = 'taken'">
+<p style="position:fixed" onclick="alert(1)">plain</p>
+
+![a ship](https://elsewhere.invalid/b.png) [good](https://good.invalid) [bad](javascript:document.title='taken')
+"""
+
+
+def open_chat(page, stand_in, *pools):
+    stand_in.show(cluster(pools=pools or [pool()]))
+    page.open(stand_in.url + "/#/chat")
+    page.wait("the playground", lambda: page.find_all(".composer"))
+
+
+def say(page, words, *keys):
+    page.field("Message", ".composer").send_keys(words, *keys)
+
+
+def test_answer_is_markdown_without_anything_that_runs_or_loads(page, stand_in):
+    stand_in.speech = [HOSTILE[:40], HOSTILE[40:], *last_chunks()]
+    open_chat(page, stand_in)
+    say(page, "Kinds of ships?", Keys.ENTER)
+    page.wait_text(f"{TURN} .turn-figures", "replica local-1")
+    assert page.text(f"{TURN} .markdown h1") == "Ships"
+    assert page.text(f"{TURN} .markdown td") == "barque"
+    inside = f"{TURN} .markdown "
+    assert not page.find_all(f"{inside}:is(script, img, style, iframe, [style], [onclick])")
+    links = [link.get_attribute("href") for link in page.find_all(f"{inside}a")]
+    assert links == ["https://good.invalid/", None]
+    assert "<script>" in page.text(f"{TURN} .markdown")
+    assert "a ship" in page.text(f"{TURN} .markdown")
+    assert page.driver.title == "Flotilla"
+
+
+def test_answer_says_which_replica_gave_it_how_fast_and_what_was_cached(page, stand_in):
+    stand_in.speech = ["One.", *last_chunks("length", queued_ms=12.2, resumed=True)]
+    open_chat(page, stand_in)
+    say(page, "Count", Keys.ENTER)
+    page.wait_text(f"{TURN} .turn-figures", "cached 24")
+    assert page.text(f"{TURN} .turn-figures") == (
+        "replica local-1 TTFT 42 ms queued 12 ms tokens/s 87.3 tokens 31 in, 12 out cached 24 "
+        "resumed on another replica ended by length"
+    )
+
+
+def test_reasoning_is_folded_whether_the_server_or_the_text_marks_it(page, stand_in):
+    stand_in.speech = [text_chunk("", reasoning_content="Let me see."), "Four.", *last_chunks()]
+    open_chat(page, stand_in)
+    say(page, "2+2", Keys.ENTER)
+    page.wait_text(f"{TURN} > .markdown", "Four.")
+    assert not page.find(f"{TURN} .reasoning .markdown").is_displayed()
+    page.click(f"{TURN} .reasoning summary")
+    assert page.text(f"{TURN} .reasoning .markdown") == "Let me see."
+    stand_in.speech = ["<think>I wonder", ".</think>\n\nFive.", *last_chunks()]
+    say(page, "2+3", Keys.ENTER)
+    page.wait_text(f"{TURN} > .markdown", "Five.")
+    assert "I wonder" not in page.text(TURN)
+
+
+def test_stop_keeps_what_was_said_and_lets_ask_again(page, stand_in):
+    stand_in.speech = ["It was a ", HOLD, "dark night.", *last_chunks()]
+    open_chat(page, stand_in)
+    say(page, "Tell", Keys.ENTER)
+    page.wait_text(TURN, "It was a")
+    page.button("Stop").click()
+    page.wait_text(f"{TURN} .turn-figures", "stopped after 1 token")
+    stand_in.go_on.set()
+    say(page, "On", Keys.ENTER)
+    page.wait_text(TURN, "dark night.")
+    sent = stand_in.requests[-1][2]
+    assert [m["content"].strip() for m in sent["messages"]] == ["Tell", "It was a", "On"]
+
+
+@pytest.mark.parametrize("how", ["refused", "error", "broken"])
+def test_error_stays_until_it_is_dismissed_and_can_be_copied(page, stand_in, how):
+    words = {
+        "refused": "The queue is full; try again in 2 s.",
+        "error": "the replica was lost",
+        "broken": "broke off",
+    }[how]
+    if how == "refused":
+        body = {"error": {"message": words, "type": "x", "param": None, "code": None}}
+        stand_in.answers[("POST", "/v1/chat/completions")] = (429, body, 0)
+    elif how == "error":
+        stand_in.speech = ["Once", {"error": {"message": words}}]
+    else:
+        stand_in.speech = ["Once", BROKEN]
+    open_chat(page, stand_in)
+    say(page, "Go", Keys.ENTER)
+    page.wait_text(f"{TURN} [role=alert]", words)
+    page.click("a[href='#/clusters']")
+    page.click("a[href='#/chat']")
+    page.wait_text(f"{TURN} [role=alert]", words)
+    page.button("Copy the error", ".turn").click()
+    page.wait_text(".turn-failure", "Copied")
+    page.button("Dismiss", ".turn").click()
+    page.wait("no turn", lambda: not page.find_all(".turn"))
+
+
+def test_system_prompt_and_sampling_are_sent_and_wrong_values_are_shown_at_the_field(
+    page, stand_in
+):
+    stand_in.speech = ["Aye.", *last_chunks()]
+    open_chat(page, stand_in)
+    page.click(".chat-settings summary")
+    within = ".chat-settings"
+    page.field("System prompt", within).send_keys("You are a sailor.")
+    page.field("Temperature", within).send_keys("3")
+    say(page, "Hello")
+    page.wait_text(within, "A number from 0 to 2")
+    assert not page.button("Send").is_enabled()
+    page.field("Temperature", within).send_keys(Keys.BACKSPACE, "0.2")
+    page.field("Seed", within).send_keys("7")
+    page.button("Send").click()
+    page.wait_text(TURN, "Aye.")
+    _, _, sent = stand_in.requests[-1]
+    assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (0.2, 7, 512)
+    assert sent["messages"][0] == {"role": "system", "content": "You are a sailor."}
+    assert "top_p" not in sent
+
+
+def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, server):
+    server.load(nodes=2)
+    page.open(server.url + "/#/chat")
+    page.wait("the model", lambda: page.find("select").get_attribute("value") == ALIAS)
+    for _ in range(3):
+        page.button("Add a column").click()
+    assert not page.button("Add a column").is_enabled()
+    page.click(".chat-settings summary")
+    most = page.field("Max tokens", ".chat-settings")
+    most.clear()
+    most.send_keys("60")
+    page.click(".chat-settings summary")
+    say(page, "Tell me a story about the sea.", Keys.ENTER)
+    page.wait("4 answers under way", lambda: server.pool()["in_flight"] == 4)
+    done = ".turn-figures[data-answer=done]"
+    page.wait("4 answers", lambda: len(page.find_all(done)) == 4, timeout=60)
+    figures = [" ".join(entry.text.split()) for entry in page.find_all(done)]
+    assert {entry.split()[1] for entry in figures} == {"local-1", "local-2"}
+    assert all("out cached" in entry and "tokens/s" in entry for entry in figures)
+    page.wait_text('[data-part="together"]', "tokens/s together")
+    page.screenshots("chat-four-columns")
+    say(page, "And then?", Keys.ENTER)
+    page.wait("4 more", lambda: len(page.find_all(done)) == 8, timeout=60)
+    again = [" ".join(e.text.split()) for e in page.find_all(".turn:last-child .turn-figures")]
+    asked = [int(entry.split("tokens ")[1].split()[0]) for entry in again]
+    assert len(asked) == 4 and min(asked) > 80, "the first answer is part of the second question"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_playground_is_accessible_and_fits_a_telephone(page, stand_in, dark):
+    stand_in.speech = [text_chunk("", reasoning_content="Hm."), HOSTILE, *last_chunks()]
+    page.size(1360, 860, dark)
+    open_chat(page, stand_in, pool(), pool("other-model"))
+    page.button("Add a column").click()
+    page.click(".chat-settings summary")
+    say(page, "Kinds of ships?", Keys.ENTER)
+    page.wait_text(f"{TURN} .turn-figures", "cached")
+    assert page.complaints_of_axe() == []
+    page.screenshots("chat")
+    page.size(360, 800, dark)
+    assert page.overflow() == 0

@@ -1,0 +1,97 @@
+"""What an operator tells one replica or a cluster, with what it will do said first."""
+
+import pytest
+from selenium.webdriver.common.by import By
+from stand_in import cluster, node, pool, replica
+from support import ALIAS
+
+PATH = f"/admin/clusters/local/pools/{ALIAS}/replicas/local-1"
+SPEC = {
+    "id": "local",
+    "label": "This machine",
+    "kind": "replica",
+    "models_dir": "/models",
+    "reload_on_restart": True,
+    "nodes": [
+        {
+            "id": "local-1",
+            "label": "local-1",
+            "transport": "local",
+            "env": {"OMP_NUM_THREADS": "2"},
+        },
+        {"id": "far", "label": "far", "transport": "http", "url": "http://far:8080/v1"},
+    ],
+}
+
+
+def manage(page, stand_in, **changes):
+    stand_in.show(cluster(pools=[pool(replicas=[replica(0, **changes), replica(1)])]))
+    page.open(stand_in.url)
+    page.button("Manage local-1").click()
+
+
+@pytest.mark.parametrize("action", ["restart", "drain", "resume"])
+def test_replica_is_told_what_to_do_after_its_effect_was_said(page, stand_in, action):
+    manage(page, stand_in, busy_count=3, log_tail="loaded\nready")
+    page.wait_text("dialog", "Its 3 running requests go on in another replica.")
+    assert "3 running requests may finish" in page.text("dialog")
+    assert page.text(".last-words") == "loaded ready"
+    assert page.complaints_of_axe() == []
+    page.field(action.capitalize()).click()
+    page.button(action.capitalize(), "dialog").click()
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.requests[-1] == ("POST", f"{PATH}/{action}", {})
+
+
+def test_drained_replica_is_offered_to_resume_and_a_refusal_stays(page, stand_in):
+    manage(page, stand_in, state="drained", live=False)
+    stand_in.answers[("POST", f"{PATH}/resume")] = (409, {"detail": "it is being restarted"}, 0)
+    page.button("Resume", "dialog").click()
+    page.wait_text(".refusal", "it is being restarted")
+    page.button("Its log", "dialog").click()
+    page.wait("the log page", lambda: page.find_all("main[data-page=logs]"))
+    assert page.field("Replica", ".log-panel").get_attribute("value") == f"{ALIAS} on local-1"
+
+
+def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stand_in):
+    stand_in.show(cluster(nodes=[node("local-1"), node("far", transport="http")]))
+    stand_in.answers[("GET", "/admin/clusters/local")] = (200, SPEC, 0)
+    page.open(stand_in.url)
+    page.button("Edit This machine").click()
+    page.wait("its nodes", lambda: len(page.find_all(".node-fields")) == 2)
+    page.button("Add a node").click()
+    third = '.node-fields[data-node="local-3"]'
+    page.wait("a third", lambda: page.find_all(third))
+    page.find(f"{third} select").find_elements(By.TAG_NAME, "option")[2].click()
+    page.button("Save", "dialog").click()
+    page.wait_text(third, "A whole address")
+    assert not [r for r in stand_in.requests if r[0] == "PUT"]
+    assert page.complaints_of_axe() == []
+    page.screenshots("edit-cluster")
+    page.field("Address", third).send_keys("http://mini:8080/v1")
+    page.button("Take out far").click()
+    page.button("Save", "dialog").click()
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    method, path, body = stand_in.requests[-1]
+    assert (method, path) == ("PUT", "/admin/clusters/local")
+    new = {"id": "local-3", "transport": "http", "url": "http://mini:8080/v1"}
+    assert body == SPEC | {"nodes": [SPEC["nodes"][0], new]}
+
+
+def test_cluster_is_edited_and_removed_on_the_real_server(page, server):
+    server.put_cluster(2)
+    page.open(server.url)
+    page.button("Edit local").click()
+    page.button("Take out local-2").click()
+    label = page.field("Label")
+    label.clear()
+    label.send_keys("My desk")
+    page.button("Save", "dialog").click()
+    page.wait_text("h2#cluster-local", "My desk")
+    page.wait("one node", lambda: len(page.find_all(".cluster .nodes .pill")) == 1)
+    page.button("Edit My desk").click()
+    page.button("Remove this cluster…").click()
+    page.wait_text("dialog", "Nothing is loaded on it.")
+    page.button("Remove", "dialog").click()
+    page.wait("no cluster", lambda: page.find_all(".harbour"))
+    assert server.get_json("/admin/clusters") in ([], {"clusters": []})

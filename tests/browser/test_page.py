@@ -1,0 +1,316 @@
+"""The page in states that a real fleet reaches rarely or slowly."""
+
+import json
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from stand_in import StandIn, busy_fleet, cluster, node, pool, replica
+
+ALIAS = "smollm2-135m-instruct"
+
+
+def test_pool_row_has_its_pills_figures_and_one_line_a_replica(page, stand_in):
+    stand_in.show(
+        cluster(
+            pools=[
+                pool(
+                    replicas=[
+                        replica(0, busy_count=5, tokens_per_s=120.4),
+                        replica(1, busy_count=9, tokens_per_s=150.0),
+                    ],
+                    queue_depth=4,
+                )
+            ]
+        )
+    )
+    page.open(stand_in.url)
+    page.wait_pills(ALIAS, "replica · batch")
+    assert page.text('[data-part="tokens-per-s"]') == "270 tokens/s"
+    assert page.text('[data-part="in-flight"]') == "14 in flight"
+    assert page.text('[data-part="queue-depth"]') == "4 in queue"
+    assert page.text('[data-replica="local-1"] .replica-work') == "5/8"
+    assert page.text('[data-replica="local-2"] .replica-work') == "8/8 +1"
+    assert len(page.find_all('[data-replica="local-1"] .cell.loaded')) == 5
+    page.click(".disclose")
+    page.wait("no replica line", lambda: not page.find_all(".replica"))
+
+
+def test_replica_that_is_out_says_why_and_counts_down(page, stand_in):
+    stand_in.show(
+        cluster(
+            pools=[
+                pool(
+                    replicas=[
+                        replica(0),
+                        replica(
+                            1,
+                            live=False,
+                            state="waiting",
+                            attempts=3,
+                            next_retry_in_s=90,
+                            last_error="killed by signal 9",
+                        ),
+                    ]
+                )
+            ]
+        )
+    )
+    page.open(stand_in.url)
+    page.wait_pills(ALIAS, "replica 1/2 · batch")
+    assert "degraded" in page.text(".health")
+    page.find(".pill[data-tone=wait]").send_keys("")  # focus is enough, no pointer needed
+    page.wait_text(
+        ".pool .tip-box", "local-2 is out: killed by signal 9 · attempt 3 · next try in 1 min"
+    )
+    line = '[data-replica="local-2"] .replica-note'
+    first = page.text(line)
+    page.wait("the countdown to run", lambda: page.text(line) != first, timeout=4)
+
+
+def test_batch_that_fell_back_says_why(page, stand_in):
+    stand_in.show(
+        cluster(pools=[pool(batch=False, batch_size=1, batch_reason="its state is recurrent")])
+    )
+    page.open(stand_in.url)
+    page.wait_pills(ALIAS, "replica · no batch")
+    page.find(".pill[data-tone=wait]").send_keys("")
+    page.wait_text(".pills .tip:last-child .tip-box", "its state is recurrent")
+
+
+def test_load_shows_bytes_rate_time_left_and_stall_of_each_node(page, stand_in):
+    stand_in.show(
+        cluster(
+            loading=[
+                {
+                    "alias": ALIAS,
+                    "elapsed_s": 4,
+                    "eta_s": 61,
+                    "nodes": [
+                        {
+                            "node": "local-1",
+                            "phase": "loading",
+                            "loaded_bytes": 40_000_000,
+                            "total_bytes": 80_000_000,
+                            "bytes_per_s": 9_500_000,
+                            "stalled": False,
+                        },
+                        {
+                            "node": "local-2",
+                            "phase": "loading",
+                            "loaded_bytes": 0,
+                            "total_bytes": 80_000_000,
+                            "bytes_per_s": 0,
+                            "stalled": True,
+                        },
+                    ],
+                }
+            ]
+        )
+    )
+    page.open(stand_in.url)
+    page.wait_text(".loader", "about 1 min 01 s to go")
+    assert page.text(".load-node:first-child") == "local-1 40.0 MB of 80.0 MB 9.5 MB/s loading"
+    assert page.find(".load-node .bar").get_attribute("aria-valuenow") == "50"
+    assert "stalled" in page.text(".load-node:last-child")
+
+
+def test_page_says_that_the_server_is_silent_and_goes_on_when_it_speaks(page, stand_in):
+    stand_in.show(cluster(pools=[pool()]))
+    page.open(stand_in.url)
+    page.wait_pills(ALIAS, "replica · batch")
+    stand_in.silent = True
+    page.wait_text(".banner", "silent", timeout=12)
+    assert page.pills(ALIAS) == "replica · batch"
+    stand_in.silent = False
+    page.wait("no banner", lambda: not page.find_all(".banner"), timeout=5)
+
+
+def test_page_reconnects_by_itself_when_the_server_comes_back(page):
+    first = StandIn()
+    first.show(cluster(pools=[pool()]))
+    page.open(first.url)
+    page.wait_pills(ALIAS, "replica · batch")
+    first.close()
+    page.wait_text(".banner", "Not connected")
+    assert page.pills(ALIAS) == "replica · batch"
+    second = StandIn(port=first.port)
+    try:
+        second.show(cluster(pools=[pool(replicas=[replica(0)])]), cluster("other", "Other"))
+        page.wait("the new state", lambda: page.find_all('[data-cluster="other"]'), timeout=15)
+        assert not page.find_all(".banner")
+    finally:
+        second.close()
+
+
+def test_refused_stream_shows_the_servers_words(page, stand_in):
+    stand_in.refusal = (
+        401,
+        {"title": "Unauthorized", "detail": "This server wants the admin token."},
+    )
+    page.open(stand_in.url)
+    page.wait_text(".banner", "This server wants the admin token.")
+
+
+def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field(page, stand_in):
+    page.open(stand_in.url)
+    page.wait_text(".harbour", "flotilla load")
+    page.button("Add Argo cluster", "header").click()
+    page.field("Id").send_keys("Not good")
+    nodes = page.field("Local nodes")
+    nodes.clear()
+    nodes.send_keys("0")
+    page.button("Add cluster", "dialog").click()
+    page.wait_text("dialog", "Small letters, digits and dashes")
+    assert "A whole number from 1 to 64" in page.text("dialog")
+    assert stand_in.requests == []
+    page.field("Id").clear()
+    page.field("Id").send_keys("desk")
+    page.field("Label").send_keys("My desk")
+    nodes.clear()
+    nodes.send_keys("2", Keys.ENTER)
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.requests == [
+        (
+            "PUT",
+            "/admin/clusters/desk",
+            {
+                "id": "desk",
+                "label": "My desk",
+                "kind": "replica",
+                "nodes": [
+                    {"id": "desk-1", "label": "My desk 1", "transport": "local"},
+                    {"id": "desk-2", "label": "My desk 2", "transport": "local"},
+                ],
+            },
+        )
+    ]
+
+
+def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand_in):
+    path = "/admin/clusters/local/load"
+    stand_in.show(cluster())
+    page.open(stand_in.url)
+    page.wait_text(".empty", "flotilla load local")
+    page.button("Load a model", ".cluster-head").click()
+    page.field("Model").send_keys("/models/none.gguf")
+    page.field("Context").send_keys("2048")
+    stand_in.answers[("POST", path)] = (
+        422,
+        {"detail": "local-1 has no file '/models/none.gguf'"},
+        0,
+    )
+    page.button("Load", "dialog").click()
+    page.wait_text("dialog .refusal", "local-1 has no file '/models/none.gguf'")
+    assert stand_in.requests[-1] == (
+        "POST",
+        path,
+        {"model": "/models/none.gguf", "batch": True, "context": 2048, "wait": True},
+    )
+
+    stand_in.answers[("POST", path)] = (
+        502,
+        {"detail": "local-1: not a GGUF file\nlocal-2: same"},
+        2,
+    )
+    page.button("Load", "dialog").click()
+    stand_in.show(cluster(loading=[{"alias": "none", "elapsed_s": 0, "eta_s": None, "nodes": []}]))
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"), timeout=2)
+    stand_in.show(cluster())
+    page.wait_text(".notice", "local-1: not a GGUF file")
+    stand_in.show(cluster(pools=[pool()]))
+    page.wait_pills(ALIAS, "replica · batch")
+    assert "not a GGUF file" in page.text(".notice")
+    page.button("Dismiss").click()
+    page.wait("no notice", lambda: not page.find_all(".notice"))
+
+
+def test_unload_asks_first_and_gives_the_focus_back(page, stand_in):
+    stand_in.show(cluster(pools=[pool(replicas=[replica(0, busy_count=3), replica(1)])]))
+    page.open(stand_in.url)
+    page.button(f"Unload {ALIAS}").click()
+    page.wait_text("dialog", "3 running requests may finish first")
+    page.find("dialog").send_keys(Keys.ESCAPE)
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.requests == []
+    assert page.driver.switch_to.active_element.accessible_name == f"Unload {ALIAS}"
+    page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    page.button("Unload", "dialog").click()
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.requests == [("POST", "/admin/clusters/local/unload", {"alias": ALIAS})]
+
+
+def test_endpoint_box_has_a_ready_request_for_the_chosen_pool(page, stand_in):
+    stand_in.show(cluster(pools=[pool(), pool("other-model")]))
+    page.open(stand_in.url)
+    page.wait_text(".endpoint", f"{stand_in.url}/v1/chat/completions")
+    assert f'"model":"{ALIAS}"' in page.text(".endpoint pre")
+    page.find(".endpoint select").find_elements(By.TAG_NAME, "option")[1].click()
+    page.wait_text(".endpoint pre", '"model":"other-model"')
+    body = page.text(".endpoint pre").split("-d '")[1].rstrip("'")
+    assert json.loads(body)["stream"] is True
+    page.button("Copy the command", ".endpoint").click()
+    page.wait_text(".endpoint .command button", "Copied")
+
+
+def test_theme_follows_the_system_until_it_is_chosen(page, stand_in):
+    def background():
+        return page.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+    page.open(stand_in.url)
+    light = background()
+    page.size(1360, 860, dark=True)
+    dark = background()
+    assert light != dark
+    page.open(stand_in.url)
+    page.button("Switch to light theme").click()
+    page.wait("the light theme", lambda: background() == light)
+    page.open(stand_in.url)
+    assert background() == light
+    page.button("Switch to dark theme").click()
+    page.wait("the dark theme", lambda: background() == dark)
+    page.size(1360, 860)
+    page.wait("the system's theme", lambda: background() == light)
+
+
+@pytest.mark.parametrize("width", [360, 480, 700, 900, 1360, 2560])
+def test_nothing_is_wider_than_the_window(page, stand_in, width):
+    long = "a-model-with-a-rather-long-name-that-somebody-chose-for-a-good-reason"
+    nodes = [node(f"machine-with-a-long-name-{index}") for index in range(6)]
+    wide = [replica(index, node=n["id"], busy_count=40) for index, n in enumerate(nodes)]
+    stand_in.show(*busy_fleet(), cluster("long", "Long", nodes, [pool(long, wide, batch_size=64)]))
+    page.size(width, 900)
+    page.open(stand_in.url)
+    page.wait("the long pool", lambda: page.find_all(f'[data-pool="{long}"] .replica'))
+    assert page.overflow() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("state", ["busy", "empty", "error", "add", "load", "unload"])
+def test_page_is_accessible(page, stand_in, state, dark):
+    page.size(1360, 860, dark)
+    stand_in.show(*([] if state == "empty" else busy_fleet()))
+    page.open(stand_in.url)
+    page.wait("the page", lambda: page.find_all(".summary"))
+    match state:
+        case "error":
+            stand_in.refusal = (503, {"detail": "draining"})
+            stand_in.close()
+            page.wait_text(".banner", "Not connected")
+        case "add":
+            page.button("Add Argo cluster", "header").click()
+            page.button("Add cluster", "dialog").click()
+        case "load":
+            page.button("Load a model", ".cluster-head").click()
+            page.button("Load", "dialog").click()
+        case "unload":
+            page.button(f"Unload {ALIAS}").click()
+    assert page.complaints_of_axe() == []
+
+
+def test_screenshots_of_a_busy_fleet(page, stand_in):
+    stand_in.show(*busy_fleet())
+    page.open(stand_in.url)
+    page.wait_pills(ALIAS, "replica · batch")
+    page.screenshots("busy")

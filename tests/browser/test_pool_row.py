@@ -1,0 +1,93 @@
+"""The operator's first ten minutes in a real browser, against the real server and the real model."""
+
+import os
+import signal
+
+from selenium.webdriver.common.keys import Keys
+from support import ALIAS, MODEL, Server, Stream
+
+ROW = f'[data-pool="{ALIAS}"]'
+
+
+def test_add_load_work_kill_heal_and_unload(page, server):
+    page.open(server.url)
+    page.wait_text(".harbour", "flotilla cluster add")
+
+    page.button("Add Argo cluster", "header").click()
+    page.field("Id").send_keys("desk")
+    page.field("Label").send_keys("My desk", Keys.ENTER)
+    page.wait_text('[data-cluster="desk"] .empty', "flotilla load desk")
+
+    page.button("Load a model", ".cluster-head").click()
+    page.field("Model").send_keys(str(MODEL))
+    assert page.field("Batch").is_selected()
+    page.button("Load", "dialog").click()
+    page.wait_pills(ALIAS, "replica · batch", timeout=60)
+    assert not page.find_all("dialog")
+    page.wait_text(".health", "ok")
+
+    options = {"max_tokens": 100, "extra_body": {"ignore_eos": True}}
+    streams = [Stream(server.sdk(), f"Story {number}", **options) for number in range(12)]
+    page.wait(
+        "both replicas at work",
+        lambda: len(page.find_all(f"{ROW} .cell.loaded")) >= 8
+        and page.text(f'{ROW} [data-part="tokens-per-s"]') != "0 tokens/s",
+    )
+    page.screenshots("pool-at-work")
+    for stream in streams:
+        stream.end()
+    page.wait_text(f'{ROW} [data-part="in-flight"]', "0 in flight")
+
+    killed = min(server.runners())
+    os.kill(killed, signal.SIGKILL)
+    page.wait_pills(ALIAS, "replica 1/2 · batch", timeout=10)
+    (node,) = [
+        replica["node"] for replica in server.replicas(cluster="desk") if not replica["live"]
+    ]
+    page.find(f"{ROW} .pill[data-tone=wait]").send_keys("")  # focus is enough, no pointer needed
+    page.wait_text(f"{ROW} .tip-box", f"{node} is out: ")
+    page.wait_text(f"{ROW} .tip-box", "next try in")
+    page.screenshots("replica-out")
+    page.wait_pills(ALIAS, "replica · batch", timeout=60)
+    assert killed not in server.runners()
+    page.wait_text(f'[data-replica="{node}"]', "1 restart")
+
+    page.button(f"Unload {ALIAS}").click()
+    page.button("Unload", "dialog").click()
+    page.wait_text('[data-cluster="desk"] .empty', "Nothing is loaded", timeout=30)
+    assert not server.runners()
+
+
+def test_load_that_fails_says_why_in_the_servers_words(page, server):
+    server.put_cluster(2)
+    page.open(server.url)
+    page.button("Load a model", ".cluster-head").click()
+    page.field("Model").send_keys("/models/there-is-none.gguf")
+    page.button("Load", "dialog").click()
+    page.wait_text("[role=alert], .notice", "there-is-none.gguf")
+    assert server.pool("there-is-none") is None
+
+
+def test_page_comes_compressed_with_a_strict_policy_and_is_asked_for_again_by_its_tag(server):
+    status, headers, _ = server.call("GET", "/")
+    assert (status, headers["Content-Encoding"]) == (200, "gzip")
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy and "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    status, _, body = server.call("GET", "/", headers={"If-None-Match": headers["ETag"]})
+    assert (status, body) == (304, "")
+
+
+def test_page_reconnects_after_a_restart_and_the_pool_is_back(page, server, tmp_path):
+    server.load(nodes=1)
+    page.open(server.url)
+    page.wait_pills(ALIAS, "replica · batch")
+    port = server.port
+    server.stop()
+    page.wait_text(".banner", "Not connected")
+    again = Server(tmp_path, port=port)
+    try:
+        page.wait("no banner", lambda: not page.find_all(".banner"), timeout=20)
+        page.wait_pills(ALIAS, "replica · batch", timeout=60)
+    finally:
+        again.stop()

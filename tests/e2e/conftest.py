@@ -1,0 +1,68 @@
+"""Servers for the tests. Cheap questions share one; whoever breaks or changes a server gets their own."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import support  # noqa: E402
+
+
+def pytest_configure():
+    if not support.BINARY.exists():
+        pytest.exit(f"{support.BINARY} is missing: run ./test, or set FLOTILLA_BINARY", 1)
+    if not support.MODEL.exists():
+        pytest.exit(f"{support.MODEL} is missing: run tools/fetch.py", 1)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory):
+    """Two local nodes with batch. Tests leave it as they found it."""
+    server = support.Server(tmp_path_factory.mktemp("shared"))
+    try:
+        server.load(nodes=2)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory):
+    """A runner without a gateway. Tests leave it as they found it."""
+    runner = support.Runner(tmp_path_factory.mktemp("alone"), "--model", support.MODEL, "--width", "4")
+    try:
+        yield runner
+    finally:
+        runner.stop()
+
+
+@pytest.fixture(params=["shared", "alone"])
+def place(request):
+    """What holds for a gateway and for a runner alike."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def client(shared):
+    return shared.sdk()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(Server, ...) and start(Runner, ...): a process in a folder of its own, ended with the test."""
+    started = []
+
+    def make(kind, *arguments, **options):
+        folder = options.pop("folder", None)
+        if folder is None:
+            folder = tmp_path / f"{kind.__name__.lower()}-{len(started)}"
+        folder.mkdir(exist_ok=True)
+        process = kind(folder, *arguments, **options)
+        started.append(process)
+        return process
+
+    yield make
+    for process in reversed(started):
+        process.stop()

@@ -1,0 +1,170 @@
+import json
+
+import openai
+import pytest
+
+from support import ALIAS, Server, Stream, ask
+
+SMALL = {"max_tokens": 8, "extra_body": {"ignore_eos": True}}
+
+
+@pytest.fixture
+def server(start):
+    server = start(Server)
+    server.load(nodes=2)
+    return server
+
+
+def make_key(server, name, **settings):
+    status, answer = server.admin("POST", "/keys", {"name": name} | settings)
+    assert status == 201, answer
+    return answer
+
+
+def with_key(server, key):
+    return server.sdk(api_key=key["secret"])
+
+
+def test_a_key_is_needed_as_soon_as_one_exists(server):
+    ask(server.sdk(), **SMALL)
+    key = make_key(server, "first")
+    assert key["secret"].startswith("fl-") and len(key["secret"]) == 43
+    with pytest.raises(openai.AuthenticationError) as refused:
+        ask(server.sdk(), **SMALL)
+    assert refused.value.code == "invalid_api_key"
+    ask(with_key(server, key), **SMALL)
+    assert server.call("GET", "/v1/models")[0] == 401
+    assert server.call("GET", "/v1/models", headers={"x-api-key": key["secret"]})[0] == 200
+    assert server.call("GET", "/health")[0] == 200
+    _, _, card = server.call("GET", "/.well-known/inference-engine.json", headers={"x-api-key": key["secret"]})
+    assert json.loads(card)["auth"] == "bearer"
+    status, _, refusal = server.call("POST", "/v1/messages", {"model": ALIAS, "max_tokens": 5, "messages": []})
+    assert status == 401 and json.loads(refusal)["error"]["type"] == "authentication_error"
+    status, _, text = server.call("GET", "/admin/keys", headers={"Authorization": "Bearer " + key["secret"]})
+    assert status == 200 and key["secret"] not in text, "without an admin token this machine administers"
+    assert server.admin("DELETE", f"/keys/{key['id']}")[0] == 204
+    ask(server.sdk(), **SMALL)
+
+
+def test_the_dashboards_bench_runs_beside_keys(server):
+    make_key(server, "first")
+    status, answer = server.admin("POST", "/bench", {"requests": 4, "max_tokens": 8})
+    assert status == 200 and len(answer["streams"]) == 4, answer
+
+
+def test_keys_outlive_the_server_and_their_secrets_are_not_kept(server, start):
+    key = make_key(server, "kept", tokens_per_min=5000)
+    server.stop()
+    for file in server.state.rglob("*"):
+        if file.is_file():
+            assert key["secret"].encode() not in file.read_bytes(), file
+    assert key["secret"] not in server.log()
+    again = start(Server, folder=server.state.parent)
+    again.wait_live(2)
+    ask(with_key(again, key), **SMALL)
+    listed = again.get_json("/admin/keys")["keys"]
+    assert [one["name"] for one in listed] == ["kept"] and listed[0]["tokens_per_min"] == 5000
+    assert again.admin("PUT", f"/keys/{key['id']}", {"name": "renamed"})[0] == 200
+    ask(with_key(again, key), **SMALL)
+    assert again.admin("PUT", "/keys/key-none", {"name": "x"})[0] == 404
+
+
+def test_a_key_may_ask_for_its_models_only(server):
+    other = make_key(server, "other", models=["something-else"])
+    with pytest.raises(openai.PermissionDeniedError) as refused:
+        ask(with_key(server, other), **SMALL)
+    assert refused.value.code == "model_not_allowed" and "something-else" in str(refused.value)
+    assert [model.id for model in with_key(server, other).models.list()] == []
+    mine = make_key(server, "mine", models=[ALIAS])
+    ask(with_key(server, mine), **SMALL)
+    assert [model.id for model in with_key(server, mine).models.list()] == [ALIAS]
+
+
+def test_quotas_are_told_and_kept(server):
+    key = make_key(server, "few", requests_per_min=3, tokens_per_min=100_000)
+    client = with_key(server, key)
+    raw = client.chat.completions.with_raw_response.create(
+        model=ALIAS, max_tokens=4, messages=[{"role": "user", "content": "Hello"}])
+    assert raw.headers["x-ratelimit-limit-requests"] == "3"
+    assert raw.headers["x-ratelimit-remaining-requests"] == "2"
+    assert int(raw.headers["x-ratelimit-remaining-tokens"]) < 100_000
+    ask(client, **SMALL)
+    ask(client, **SMALL)
+    with pytest.raises(openai.RateLimitError) as refused:
+        ask(client, **SMALL)
+    assert refused.value.code == "rate_limit_exceeded"
+    assert 1 <= int(refused.value.response.headers["retry-after"]) <= 20
+    ask(with_key(server, make_key(server, "unbounded")), **SMALL)
+
+
+def test_requests_at_once_are_bounded_by_key(server):
+    client = with_key(server, make_key(server, "narrow", max_in_flight=2))
+    long = {"max_tokens": 400, "extra_body": {"ignore_eos": True}}
+    streams = [Stream(client, f"Story {number}", **long) for number in range(2)]
+    for stream in streams:
+        assert stream.begun.wait(60)
+    with pytest.raises(openai.RateLimitError):
+        ask(client, **SMALL)
+    for stream in streams:
+        stream.join(120)
+        assert stream.error is None
+    ask(client, **SMALL)
+
+
+def test_what_one_key_asked_does_not_show_to_another(server):
+    text = " ".join(f"secret plan {number}" for number in range(120))
+
+    def cached(key):
+        answer = ask(with_key(server, key), text, **SMALL)
+        return answer.usage.prompt_tokens_details.cached_tokens
+
+    mine, theirs = make_key(server, "mine"), make_key(server, "theirs")
+    team = [make_key(server, f"team-{number}", cache_group="team") for number in range(2)]
+    assert cached(mine) == 0 and cached(theirs) == 0 and cached(team[0]) == 0
+    # Each again and again, so that both replicas have computed it for its group.
+    assert max(cached(mine) for _ in range(4)) > 300
+    assert max(cached(team[1]) for _ in range(4)) > 300
+
+
+def test_ones_own_requests_are_ones_own(server):
+    mine, theirs = make_key(server, "mine"), make_key(server, "theirs")
+    raw = with_key(server, mine).chat.completions.with_raw_response.create(
+        model=ALIAS, max_tokens=4, messages=[{"role": "user", "content": "Hello"}])
+    path = "/v1/requests/" + raw.headers["x-request-id"]
+    assert server.call("GET", path, headers={"x-api-key": mine["secret"]})[0] == 200
+    assert server.call("GET", path, headers={"x-api-key": theirs["secret"]})[0] == 404
+
+
+@pytest.mark.parametrize("body, field", [({}, "name"), ({"name": "a b"}, "name"), ({"name": "a", "weight": 0}, "weight"),
+                                         ({"name": "a", "models": [1]}, "models"), ({"name": "a", "x": 1}, "x")])
+def test_wrong_keys_are_named(shared, body, field):
+    status, answer = shared.admin("POST", "/keys", body)
+    assert status == 400 and field in answer["detail"], answer
+
+
+def test_the_command_makes_lists_and_takes_back(server):
+    made = server.command("keys", "add", "ci", "--models", ALIAS, "--max-in-flight", "4")
+    assert made.returncode == 0, made.stderr
+    secret = made.stdout.strip()
+    ask(server.sdk(api_key=secret), **SMALL)
+    listed = server.command("keys", "list")
+    assert "ci" in listed.stdout and secret not in listed.stdout
+    again = server.command("keys", "add", "ci")
+    assert again.returncode == 1 and "already" in again.stderr
+    assert server.command("keys", "remove", "ci").returncode == 0
+    assert server.command("keys", "remove", "ci").returncode == 1
+    assert "no API keys" in server.command("keys", "list").stdout
+
+
+def test_with_keys_and_a_token_it_may_listen_to_others(start, tmp_path):
+    server = start(Server)
+    key = make_key(server, "lan")
+    server.stop()
+    token = tmp_path / "token"
+    token.write_text("the-admin-token\n")
+    token.chmod(0o600)
+    open_to_all = start(Server, "--host", "0.0.0.0", "--admin-token-file", token, folder=server.state.parent)
+    assert open_to_all.call("GET", "/v1/models")[0] == 401
+    assert open_to_all.call("GET", "/v1/models", headers={"x-api-key": key["secret"]})[0] == 200
+    assert open_to_all.call("GET", "/v1/models", headers={"x-api-key": "the-admin-token"})[0] == 200
+    assert open_to_all.call("GET", "/admin/keys", headers={"Authorization": "Bearer " + key["secret"]})[0] == 401

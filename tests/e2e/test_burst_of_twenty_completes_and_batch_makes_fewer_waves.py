@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from support import Server
+
+
+# Prompts are prefilled beside the streams that run, so only answers of some length overlap in full.
+TOKENS = 100
+
+
+def burst(server, *more):
+    done = server.command("bench", "burst", server.url, "--requests", 20, "--max-tokens", TOKENS, "--json", *more,
+                          timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("settings, most, waves", [
+    ({"batch": False}, 1, 20),
+    ({"batch": True}, 8, 3),
+    ({"batch": True, "batch_size": 20}, 20, 1),
+], ids=["without batch", "with batch", "with a batch of 20"])
+@pytest.mark.timeout(400)
+def test_one_node(start, settings, most, waves):
+    server = start(Server)
+    server.load(nodes=1, context=1024, **settings)
+    seen = burst(server)
+    assert (seen["completed"], seen["truncated"], seen["failed"]) == (20, 0, 0)
+    assert seen["tokens"] == 20 * TOKENS
+    assert seen["streaming_max"] <= most
+    assert seen["waves"] >= waves
+    assert seen["streaming_max"] >= most * 0.75
+    server.wait_idle()
+
+
+@pytest.mark.timeout(400)
+def test_two_nodes_share_the_burst(shared):
+    seen = burst(shared)
+    assert seen["completed"] == 20
+    assert 9 <= seen["streaming_max"] <= 16
+    shared.wait_idle()
+
+
+def test_the_table_is_for_people(shared):
+    done = shared.command("bench", "burst", shared.url + "/v1", "--requests", 3, "--max-tokens", 5)
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3" in done.stdout and "first token" in done.stdout and "waves" in done.stdout

@@ -1,0 +1,86 @@
+import json
+import os
+
+import pytest
+
+from support import ALIAS, MODEL, Server, run_command
+
+
+def test_from_nothing_to_a_pool_and_back(start):
+    server = start(Server)
+    assert "no clusters" in server.command("status").stdout
+    added = server.command("cluster", "add", "local", "--node", "local*2")
+    assert (added.returncode, added.stdout) == (0, "cluster local: 2 nodes\n")
+    listed = server.command("cluster", "list").stdout
+    assert "local-1" in listed and "local-2" in listed
+
+    loaded = server.command("load", "local", MODEL, "--batch")
+    assert loaded.returncode == 0, loaded.stderr
+    assert f"{ALIAS}: 2 of 2 replicas ready" in loaded.stdout
+    assert "\x1b" not in loaded.stdout  # no bars where nobody looks at a terminal
+
+    shown = server.command("status").stdout
+    assert "replica · batch" in shown and shown.count("ready") == 2
+    status = json.loads(server.command("status", "--json").stdout)
+    assert status["clusters"][0]["pools"][0]["replicas_live"] == 2
+
+    again = server.command("load", "local", MODEL, "--batch")
+    assert again.returncode == 0
+    refused = server.command("load", "local", MODEL)
+    assert refused.returncode == 1 and ALIAS in refused.stderr
+    replaced = server.command("load", "local", MODEL, "--replace")
+    assert replaced.returncode == 0, replaced.stderr
+    assert server.pool()["batch"] is False
+
+    assert server.command("cluster", "remove", "local").returncode == 1  # it serves something
+    assert server.command("unload", "local").returncode == 0
+    assert server.command("cluster", "remove", "local").returncode == 0
+    assert server.get_json("/admin/clusters")["clusters"] == []
+
+
+@pytest.mark.parametrize("arguments, named", [
+    (["load", "nowhere", "x.gguf"], "nowhere"),
+    (["unload", "local", "not-there"], "not-there"),
+    (["cluster", "add", "Bad Name", "--node", "a"], "Bad Name"),
+    (["cluster", "add", "lab", "--node", "a=ftp://x"], "ftp://x"),
+    (["cluster", "remove", "nowhere"], "nowhere"),
+    (["bench", "burst", "not-a-url"], "not-a-url"),
+    (["load", "local", "no-such-file.gguf", "--alias", "other"], "no-such-file.gguf"),
+])
+def test_mistakes_are_named(shared, arguments, named):
+    done = shared.command(*arguments)
+    assert done.returncode == 1
+    assert named in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["cluster", "list"], ["load", "local", "x"], ["unload", "local"]])
+def test_nobody_answers(arguments):
+    done = run_command(*arguments, "--server", "http://127.0.0.1:9", timeout=20)
+    assert done.returncode == 1
+    assert "http://127.0.0.1:9" in done.stderr and "flotilla serve" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["load"], ["status", "--colour"], ["bench"]])
+def test_wrong_usage_is_2(arguments):
+    done = run_command(*arguments, timeout=20)
+    assert done.returncode == 2
+    assert done.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "runner", "cluster add", "load", "unload", "status", "bench burst"])
+def test_help_has_examples(command):
+    done = run_command(*command.split(), "--help", timeout=20)
+    assert done.returncode == 0
+    assert "Example" in done.stdout and "flotilla " + command in done.stdout
+
+
+def test_version():
+    assert run_command("version").stdout.startswith("flotilla ")
+
+
+@pytest.mark.parametrize("knob, value", [("RUNNER_BATCH_SIZE", "many"), ("QUEUE_MAX", "-1")])
+def test_bad_knob_is_named(tmp_path, knob, value):
+    done = run_command("serve", "--port", 0, "--state", tmp_path, env=os.environ | {knob: value}, timeout=20)
+    assert done.returncode == 1
+    assert knob in done.stderr and value in done.stderr

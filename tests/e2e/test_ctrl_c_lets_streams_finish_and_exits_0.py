@@ -1,0 +1,54 @@
+import json
+import signal
+
+import openai
+import pytest
+
+from support import MODEL, Server, Stream, ask, is_runner, wait_until
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_stream_under_way_is_whole(start, number):
+    server = start(Server, environment={"AGENT_GRACE_S": "1"})  # SIGTERM leaves them for so long
+    server.load(nodes=1)
+    runners = server.runners()
+    assert len(runners) == 1
+    stream = Stream(server.sdk(), "A long story", max_tokens=150, extra_body={"ignore_eos": True})
+    stream.begun.wait(30)
+    server.signal(number)
+    assert stream.end().usage.completion_tokens == 150
+    assert server.wait(20) == 0
+    wait_until("no runner is left", lambda: not any(map(is_runner, runners)))
+
+
+def test_nothing_new_is_taken(start):
+    server = start(Server)
+    server.load(nodes=1)
+    client = server.sdk()
+    stream = Stream(client, "A long story", max_tokens=150, extra_body={"ignore_eos": True})
+    stream.begun.wait(30)
+    server.signal(signal.SIGINT)
+    wait_until("it drains", lambda: "draining" in server.log())
+    with pytest.raises((openai.APIConnectionError, openai.InternalServerError)):
+        ask(client, max_tokens=2)
+    stream.end()
+    assert server.wait(20) == 0
+
+
+def test_idle_server_ends_within_seconds(start):
+    server = start(Server)
+    server.load(nodes=2)
+    server.signal(signal.SIGINT)
+    assert server.wait(10) == 0
+
+
+def test_while_a_model_is_loading(start):
+    server = start(Server)
+    server.put_cluster(2)
+    connection = server.connection()
+    connection.request("POST", "/admin/clusters/local/load", json.dumps({"model": str(MODEL)}),
+                       {"Content-Type": "application/json"})
+    runners = wait_until("runners start", server.runners)
+    server.signal(signal.SIGINT)
+    assert server.wait(20) == 0
+    wait_until("no runner is left", lambda: not any(map(is_runner, runners)))

@@ -1,0 +1,51 @@
+import pytest
+
+from support import ALIAS, MODEL, Server, Stream
+
+
+@pytest.fixture
+def broken(tmp_path):
+    def make(name, data):
+        file = tmp_path / name
+        file.write_bytes(data)
+        return file
+
+    head = MODEL.read_bytes()[: 1 << 20]
+    return {
+        "missing": (tmp_path / "no-such.gguf", "no-such.gguf"),
+        "no gguf": (make("text.gguf", b"this is a poem, not a model" * 100), "text.gguf"),
+        "cut": (make("cut.gguf", head), "cut.gguf"),
+        "empty": (make("empty.gguf", b""), "empty.gguf"),
+        "folder": (tmp_path, "gguf"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["missing", "no gguf", "cut", "empty", "folder"])
+def test_load_fails_with_the_reason_and_the_server_stays(start, broken, kind):
+    server = start(Server)
+    server.put_cluster(1)
+    path, named = broken[kind]
+    status, answer = server.admin("POST", "/clusters/local/load", {"model": str(path), "batch": True})
+    assert status in (422, 502), answer
+    assert named in answer["detail"]
+    assert server.get_json("/admin/clusters/local/status")["pools"] == []
+    server.load()
+    Stream(server.sdk(), "Hello", max_tokens=4).end()
+
+
+def test_other_pools_do_not_notice(shared, broken):
+    for path, _ in broken.values():
+        status, _ = shared.admin("POST", "/clusters/local/load", {"model": str(path), "alias": "broken"})
+        assert status in (422, 502)
+    assert [pool["alias"] for pool in shared.get_json("/admin/clusters/local/status")["pools"]] == [ALIAS]
+    assert shared.pool()["replicas_live"] == 2
+
+
+def test_model_larger_than_the_memory_is_refused_before_it_is_loaded(start):
+    server = start(Server)
+    server.put_cluster(2)
+    status, answer = server.admin("POST", "/clusters/local/load",
+                                  {"model": str(MODEL), "batch": True, "context": 8192, "batch_size": 64,
+                                   "window": 500_000_000})
+    assert status == 422, answer
+    assert not server.runners()

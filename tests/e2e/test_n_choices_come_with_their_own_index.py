@@ -1,0 +1,21 @@
+from support import ask
+
+
+def test_choices_differ_and_usage_counts_them_all(client):
+    answer = ask(client, "Name a colour and say why.", n=3, max_tokens=20, temperature=1,
+                 extra_body={"ignore_eos": True})
+    assert [choice.index for choice in answer.choices] == [0, 1, 2]
+    assert len({choice.message.content for choice in answer.choices}) > 1
+    assert answer.usage.completion_tokens == 60
+
+
+def test_streamed_choices_are_the_whole_ones(client):
+    whole = ask(client, "Name a colour.", n=2, max_tokens=16, seed=5)
+    texts, finished = {}, {}
+    for chunk in ask(client, "Name a colour.", n=2, max_tokens=16, seed=5, stream=True):
+        for choice in chunk.choices:
+            texts[choice.index] = texts.get(choice.index, "") + (choice.delta.content or "")
+            if choice.finish_reason:
+                finished[choice.index] = choice.finish_reason
+    assert texts == {choice.index: choice.message.content for choice in whole.choices}
+    assert finished == {choice.index: choice.finish_reason for choice in whole.choices}

@@ -1,0 +1,62 @@
+import signal
+
+import anthropic
+import openai
+import pytest
+
+from support import ALIAS, MODEL, Runner, Server, Stream, ask, wait_until
+
+
+@pytest.fixture
+def runner(start):
+    return start(Runner, "--model", MODEL, "--width", "4", "--alias", "upstream-name")
+
+
+@pytest.fixture
+def server(start, runner):
+    server = start(Server)
+    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1",
+                        "upstream_model": "upstream-name"}])
+    return server
+
+
+def test_answers_carry_the_alias_and_the_node(server):
+    answer = ask(server.sdk(), max_tokens=8)
+    assert answer.model == ALIAS
+    assert answer.choices[0].message.content
+    assert answer.x_flotilla["node"] == "far"
+    stream = Stream(server.sdk(), "Hello", max_tokens=8).end()
+    assert stream.usage.completion_tokens <= 8
+    assert stream.served["node"] == "far"
+
+
+def test_other_forms_reach_it_as_chat(server):
+    question = [{"role": "user", "content": "Hello"}]
+    message = server.anthropic().messages.create(model=ALIAS, max_tokens=8, messages=question)
+    assert message.model == ALIAS and message.content[0].text
+    with server.anthropic().messages.stream(model=ALIAS, max_tokens=8, messages=question) as stream:
+        assert stream.get_final_message().usage.output_tokens == 8
+    assert server.sdk().responses.create(model=ALIAS, input="Hello", max_output_tokens=8).output_text
+    for make in (lambda: server.sdk().completions.create(model=ALIAS, prompt="Hello"),
+                 lambda: server.sdk().embeddings.create(model=ALIAS, input="Hello")):
+        with pytest.raises(openai.BadRequestError):
+            make()
+    with pytest.raises(anthropic.BadRequestError) as caught:
+        server.anthropic().messages.count_tokens(model=ALIAS, messages=question)
+    assert "another engine" in caught.value.message
+
+
+def test_usage_is_hidden_when_it_was_not_asked_for(server):
+    assert all(chunk.usage is None for chunk in ask(server.sdk(), stream=True, max_tokens=4))
+
+
+def test_mixed_with_local_nodes(start, runner):
+    server = start(Server)
+    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, {"id": "near"}])
+    streams = [Stream(server.sdk(), f"Story {number}", max_tokens=30) for number in range(8)]
+    assert {stream.end().served["node"] for stream in streams} == {"far", "near"}
+
+
+def test_node_that_ends_is_dropped(server, runner):
+    runner.signal(signal.SIGKILL)
+    wait_until("the node is out", lambda: server.pool()["replicas_live"] == 0, 40)

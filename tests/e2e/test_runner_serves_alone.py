@@ -1,0 +1,47 @@
+import openai
+import pytest
+
+from support import ALIAS, MODEL, Runner, Stream, ask, run_command
+
+
+@pytest.fixture
+def runner(start):
+    return start(Runner, "--model", MODEL, "--width", "8")
+
+
+def test_chat_without_a_gateway(runner):
+    client = runner.sdk()
+    assert ask(client, max_tokens=8).choices[0].message.content
+    streams = [Stream(client, f"Story {number}", max_tokens=20, extra_body={"ignore_eos": True})
+               for number in range(8)]
+    assert {stream.end().usage.completion_tokens for stream in streams} == {20}
+    assert [model.id for model in client.models.list().data] == [ALIAS]
+    assert runner.call("GET", "/health")[0] == 200
+
+
+def test_it_trusts_no_header_of_the_gateway(runner):
+    body = {"model": ALIAS, "max_tokens": 2, "messages": [{"role": "user", "content": "hi"}]}
+    status, headers, text = runner.call("POST", "/v1/chat/completions", body,
+                                        {"Flotilla-Protocol": "1", "Flotilla-Resume-Bytes": "4"})
+    assert status == 200, text
+    assert headers["Content-Type"].startswith("application/json")
+    assert ": t " not in text
+
+
+def test_errors_are_openais(runner):
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(runner.sdk(), "word " * 9000)
+    assert caught.value.code == "context_length_exceeded"
+
+
+def test_ctrl_c_exits_0(runner):
+    stream = Stream(runner.sdk(), "A long story", max_tokens=100, extra_body={"ignore_eos": True})
+    stream.begun.wait(30)
+    assert runner.stop() == 0
+    assert stream.end().usage.completion_tokens == 100
+
+
+def test_missing_model_is_named(tmp_path):
+    done = run_command("runner", "--model", tmp_path / "gone.gguf", "--port", 0, timeout=30)
+    assert done.returncode == 1
+    assert "gone.gguf" in done.stderr

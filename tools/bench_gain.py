@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""bench_gain.py [--rounds N] [--write FILE]: what continuous batching gains on this machine.
+
+One node with all cores, the sample model, `flotilla bench burst` (20 requests of 100 tokens): our server
+without and with batch, and the llama-server of the same engine source with -np 1 and -np 8. All four in
+turns, medians of N rounds. Exit code 1 if our gain is below 1.35 or below 0.95 of llama-server's.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import support  # noqa: E402
+
+# The engine's flags of cmake/llama.cmake come from the cache of our own build, so that both are the same.
+SAME_FLAGS = ("GGML_AVX", "GGML_FMA", "GGML_F16C", "GGML_BMI2", "GGML_NATIVE", "GGML_OPENMP", "BUILD_SHARED_LIBS",
+              "CMAKE_BUILD_TYPE")
+
+
+def build_llama_server(ours: pathlib.Path) -> pathlib.Path:
+    build = ROOT / "build/llama-server"
+    program = build / "bin/llama-server"
+    if program.exists():
+        return program
+    cache = dict(line.split("=", 1) for line in (ours / "CMakeCache.txt").read_text().splitlines()
+                 if "=" in line and not line.startswith(("#", "//")))
+    flags = [f"-D{name}={value}" for name, value in cache.items() if name.startswith(SAME_FLAGS)]
+    source = os.environ.get("FLOTILLA_LLAMA_SOURCE") or support.MODEL.parents[1] / "llama.cpp-0c1e570"
+    print("building llama-server (some minutes the first time)", flush=True)
+    launcher = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")]
+    with (ROOT / "build/logs/llama-server.log").open("w") as log:
+        for command in (
+            ["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF",
+             "-DLLAMA_BUILD_SERVER=ON", "-DLLAMA_BUILD_TOOLS=ON", "-DLLAMA_OPENSSL=OFF", "-DLLAMA_CURL=OFF",
+             "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_WEBUI=OFF", *launcher, *flags],
+            ["ninja", "-C", build, "-j", str(os.cpu_count()), "llama-server"],
+        ):
+            if subprocess.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode:
+                sys.exit(f"bench_gain: llama-server does not build: {log.name}")
+    return program
+
+
+class LlamaServer(support.Talks):
+    """Started for one burst: an idle server must not take cores from the one that is measured."""
+
+    def __init__(self, program, folder, slots):
+        import socket
+
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        command = [program, "-m", support.MODEL, "--host", "127.0.0.1", "--port", port, "-np", slots,
+                   "-c", 2048 * slots, "-t", os.cpu_count(), "--no-webui"]
+        with (folder / f"llama-server-{slots}.log").open("ab") as log:
+            self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        support.wait_until("llama-server is ready", self.ready)
+
+    def ready(self):
+        if self.process.poll() is not None:
+            sys.exit(f"bench_gain: llama-server ended with {self.process.returncode}")
+        try:
+            return self.call("GET", "/health")[0] == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+
+def our_server(folder, batch):
+    server = support.Server(folder)
+    server.load(nodes=1, batch=batch, context=2048)
+    return server
+
+
+def measure(start):
+    server = start()
+    try:
+        done = support.run_command("bench", "burst", server.url, "--json", timeout=600)
+    finally:
+        server.stop()
+    if done.returncode:
+        sys.exit(f"bench_gain: not every answer was whole: {done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", type=pathlib.Path, help="also as JSON, for bench/results")
+    options = parser.parse_args()
+    (ROOT / "build/logs").mkdir(parents=True, exist_ok=True)
+    program = build_llama_server(support.BINARY.parent)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def ours(batch):
+            return lambda: our_server(pathlib.Path(tempfile.mkdtemp(dir=folder)), batch)
+
+        sides = {
+            "flotilla, no batch": ours(False),
+            "flotilla, batch": ours(True),
+            "llama-server -np 1": lambda: LlamaServer(program, folder, 1),
+            "llama-server -np 8": lambda: LlamaServer(program, folder, 8),
+        }
+        seen = {side: [] for side in sides}
+        for number in range(options.rounds):
+            for side, start in sides.items():
+                seen[side].append(measure(start))
+                print(f"round {number + 1}: {side}: {seen[side][-1]['tokens_per_s']} tokens/s", flush=True)
+    rate = {side: statistics.median(run["tokens_per_s"] for run in runs) for side, runs in seen.items()}
+    gains = [rate["flotilla, batch"] / rate["flotilla, no batch"],
+             rate["llama-server -np 8"] / rate["llama-server -np 1"]]
+    print(f"\n{'':<22}{'wall':>9}{'tokens/s':>10}{'a stream':>10}{'waves':>7}{'TTFT p50':>10}{'gap p99':>10}")
+    for side, runs in seen.items():
+        def middle(get, runs=runs):
+            return statistics.median(map(get, runs))
+        print(f"{side:<22}{middle(lambda r: r['wall_s']):>7.1f} s{rate[side]:>10.1f}"
+              f"{middle(lambda r: r['stream_tokens_per_s']):>10.1f}{middle(lambda r: r['waves']):>7.0f}"
+              f"{middle(lambda r: r['ttft_ms']['p50']) / 1000:>8.2f} s{middle(lambda r: r['gap_ms']['p99']):>7.0f} ms")
+    print(f"\ngain of batch: flotilla {gains[0]:.2f}, llama-server {gains[1]:.2f}, ratio {gains[0] / gains[1]:.2f}")
+    checks = {"our gain is at least 1.35": gains[0] >= 1.35,
+              "at least 0.95 of llama-server's": gains[0] >= 0.95 * gains[1]}
+    for words, holds in checks.items():
+        print(f"{'ok' if holds else 'FAILED'}: {words}")
+    if options.write:
+        options.write.write_text(json.dumps({"cores": os.cpu_count(), "gains": gains, "runs": seen}, indent=1) + "\n")
+    print(f"{sum(checks.values())} passed, {len(checks) - sum(checks.values())} failed")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
