@@ -106,6 +106,7 @@ class Talks:
     """Speaks HTTP to self.url, with the official SDK and bare."""
 
     url: str
+    headers: dict = {}  # of each bare request
 
     def sdk(self, **options):
         options = {"api_key": "none", "max_retries": 0, "timeout": 120} | options
@@ -121,7 +122,7 @@ class Talks:
 
     def call(self, method, path, body=None, headers=None, timeout=60):
         """Status, headers and text. `body`: bytes as they are, else JSON. A header of None is not sent."""
-        headers = {"Content-Type": "application/json"} | (headers or {})
+        headers = {"Content-Type": "application/json"} | self.headers | (headers or {})
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         connection = self.connection(timeout)
@@ -152,10 +153,15 @@ class Runner(Process, Talks):
 
 
 class Server(Process, Talks):
-    """`flotilla serve`, by default with an empty state."""
+    """`flotilla serve`, by default with an empty state and without an admin token."""
 
-    def __init__(self, folder, *arguments, port=0, environment=None):
+    def __init__(self, folder, *arguments, port=0, environment=None, token=None):
         self.state = folder / "state"
+        self.token_file = folder / "token"
+        if token:
+            self.token_file.write_text(token + "\n")
+            arguments = (*arguments, "--admin-token-file", self.token_file)
+            self.headers = {"Authorization": f"Bearer {token}"}
         super().__init__(["serve", "--port", port, "--state", self.state, *arguments], folder / "serve.log",
                          QUICK | (environment or {}), listening=r"flotilla: listening on (http://127\.0\.0\.1:\d+)")
 
@@ -164,7 +170,10 @@ class Server(Process, Talks):
         return urllib.parse.urlparse(self.url).port
 
     def command(self, *arguments, **options):
-        return run_command(*arguments, env=os.environ | {"FLOTILLA_SERVER": self.url}, **options)
+        access = {"FLOTILLA_SERVER": self.url}
+        if self.headers:
+            access["FLOTILLA_ADMIN_TOKEN_FILE"] = str(self.token_file)
+        return run_command(*arguments, env=os.environ | access, **options)
 
     def admin(self, method, path, body=None, timeout=120):
         status, _, text = self.call(method, "/admin" + path, body, timeout=timeout)

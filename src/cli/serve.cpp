@@ -31,6 +31,10 @@ void add_serve_command(CLI::App& app, CommandResult& result) {
       ->add_option("--admin-token-file", options->admin_token_file,
                    "File with the token that /admin asks for")
       ->envname("FLOTILLA_ADMIN_TOKEN_FILE");
+  command
+      ->add_option("--admin-host", options->admin_hosts,
+                   "Name by which others reach /admin and the dashboard; may be given again")
+      ->allow_extra_args(false);
   command->add_flag("--allow-anonymous", options->allow_anonymous,
                     "Serve /v1 to anyone without a key");
   command->add_option("--log-level", *log_level, "debug, info, warning or error")

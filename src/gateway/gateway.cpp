@@ -32,6 +32,14 @@ bool is_loopback_address(const std::string& host) {
   return host == "127.0.0.1" || host == "::1" || host == "localhost";
 }
 
+bool is_any_address(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+std::vector<std::string> admin_hosts(const GatewayOptions& options) {
+  std::vector<std::string> hosts = options.admin_hosts;
+  if (!is_loopback_address(options.host)) hosts.push_back(options.host);
+  return hosts;
+}
+
 Result<std::string> read_token(const std::filesystem::path& file) {
   if (file.empty()) return std::string();
   std::ifstream in(file);
@@ -151,13 +159,12 @@ Result<int> run_gateway(const GatewayOptions& options) {
   History history;
   KeyRing keys;
   const std::string own_secret = make_secret();
-  Guard guard(
-      {.admin_token = *token,
-       .allow_anonymous = options.allow_anonymous,
-       .admin_hosts = is_loopback_address(options.host) ? std::vector<std::string>{}
-                                                        : std::vector<std::string>{options.host},
-       .own_secret = own_secret},
-      keys);
+  Guard guard({.admin_token = *token,
+               .allow_anonymous = options.allow_anonymous,
+               .admin_hosts = admin_hosts(options),
+               .admin_by_address = is_any_address(options.host),
+               .own_secret = own_secret},
+              keys);
   Control control({.executor = io.get_executor(),
                    .clock = &clock,
                    .random = &random,
@@ -195,6 +202,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   add_operation_routes(router, service);
   add_admin_routes(router, service);
   add_key_routes(router, service);
+  add_login_routes(router, service);
   add_dashboard_routes(router, service);
   add_model_routes(router, service);
   add_node_routes(router, service);
@@ -213,8 +221,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   const auto port = server.listen_tcp(options.host, options.port);
   if (!port) return fail(port.error());
   lock->describe(fmt::format("pid {}, port {}", platform::own_pid(), *port));
-  const std::string shown_host =
-      options.host == "0.0.0.0" || options.host == "::" ? "127.0.0.1" : options.host;
+  const std::string shown_host = is_any_address(options.host) ? "127.0.0.1" : options.host;
   service.endpoint = fmt::format("http://{}:{}/v1", shown_host, *port);
   log::info("serving {} (dashboard http://{}:{}/)", service.endpoint, shown_host, *port);
   std::printf("flotilla: listening on http://%s:%u\n", shown_host.c_str(),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -13,7 +14,9 @@ struct GatewayOptions {
   std::uint16_t port = 8000;               // 0 = a free one
   std::filesystem::path state_dir;         // one gateway a directory
   std::filesystem::path admin_token_file;  // empty = none
-  bool allow_anonymous = false;            // /v1 without a key from anywhere
+  // Names by which /admin is reached, besides loopback's and `host`.
+  std::vector<std::string> admin_hosts;
+  bool allow_anonymous = false;  // /v1 without a key from anywhere
   std::string version;
 };
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "gateway/key_ring.h"
+#include "gateway/logins.h"
 #include "http/message.h"
 
 namespace flotilla::gateway {
@@ -17,6 +18,7 @@ struct GuardPolicy {
   std::string admin_token;               // empty = none is set
   bool allow_anonymous = false;          // /v1 without a key from anywhere
   std::vector<std::string> admin_hosts;  // Host values that may reach /admin besides loopback names
+  bool admin_by_address = false;         // and any that is an address in numbers
   std::string own_secret = {};           // by which the server may ask itself
 };
 
@@ -31,23 +33,39 @@ struct Caller {
 // Without a token or key a request counts as the operator's own only if it comes from this machine
 // to a loopback name and no proxy stands before it: a proxy on this host makes the world look like
 // loopback, and another site's page reaches 127.0.0.1 by DNS rebinding.
+//
+// Where a token is set a browser logs in with it and then sends a cookie. Browsers send cookies for
+// whoever wrote the page, so what changes something must come from a page of ours (Origin).
 class Guard {
  public:
   // `keys` outlives it.
   Guard(GuardPolicy policy, const KeyRing& keys);
 
-  // /v1/*, /tokenize, /detokenize: by an API key (as bearer token or x-api-key) or the admin token;
-  // without either as said above while no key exists, or by anybody where that is allowed. At most
-  // 10 wrong keys a minute and address.
+  // /v1/*, /tokenize, /detokenize: by an API key (as bearer token or x-api-key), the admin token or
+  // a log-in; without any as said above while no key exists, or by anybody where that is allowed.
+  // At most 10 wrong keys a minute and address.
   Result<Caller> may_use(const http::Request& request, Instant now, std::int64_t unix_s);
-  // /metrics: the admin token where one is set.
+  // /metrics: the admin token or a log-in where a token is set.
   Result<void> may_observe(const http::Request& request, Instant now);
-  // /admin/*: the token where one is set, JSON bodies only, no foreign Origin (CSRF). At most 10
-  // failed tokens a minute per address, then ResourceExhausted.
+  // /admin/*: the token or a log-in where a token is set, JSON bodies only, no foreign Origin
+  // (CSRF). At most 10 failed tokens a minute per address, then ResourceExhausted.
   Result<void> may_administer(const http::Request& request, Instant now);
 
+  bool has_token() const { return !policy_.admin_token.empty(); }
+  // The cookie's value for the right token. Conflict: none is set. Failures count as above.
+  Result<std::string> log_in(const http::Request& request, std::string_view token, Instant now);
+  Result<void> log_out(const http::Request& request, Instant now);
+  // The log-in that let the request in is over, and what it follows has to end.
+  bool login_ended(const http::Request& request, Instant now) const;
+  // Named after the server's port: a browser gives a host's cookies to all ports of it.
+  static std::string login_cookie(const http::Request& request);
+
  private:
+  Result<void> check_site(const http::Request& request) const;
+  Result<void> check_own_page(const http::Request& request) const;
+  Result<bool> find_login(const http::Request& request, Instant now);
   Result<void> is_local_operator(const http::Request& request) const;
+  bool is_operators_page(const http::Request& request) const;
   bool host_is_listed(const http::Request& request) const;
   Result<void> check_token(const http::Request& request, Instant now);
   Result<Caller> find_caller(const http::Request& request, Instant now, std::int64_t unix_s);
@@ -55,6 +73,7 @@ class Guard {
 
   GuardPolicy policy_;
   const KeyRing& keys_;
+  Logins logins_;
   std::unordered_map<std::string, std::deque<Instant>> failures_;  // bounded: kAddressesMax
 };
 

@@ -193,6 +193,151 @@ TEST_F(GuardWithKeys, an_expired_key_is_refused) {
   EXPECT_TRUE(use(add("new", 51)));
 }
 
+TEST(Guard, the_operators_own_page_may_chat_beside_keys) {
+  KeyRing keys;
+  keys.put({.id = "key-1", .hash = "h", .spec = {.name = "n"}});
+  Guard guard({}, keys);
+  auto request = local("POST");
+  EXPECT_FALSE(guard.may_use(request, kNow, 0)) << "no page";
+  request.headers.add("Origin", "http://127.0.0.1:8000");
+  EXPECT_TRUE(guard.may_use(request, kNow, 0));
+  auto with_token = request;
+  EXPECT_FALSE(
+      Guard({.admin_token = "the-admin-token", .allow_anonymous = false, .admin_hosts = {}}, keys)
+          .may_use(with_token, kNow, 0))
+      << "there it logs in";
+  request.headers.set("Origin", "http://evil.example");
+  EXPECT_FALSE(guard.may_use(request, kNow, 0));
+  request.headers.set("Origin", "http://evil.example:8000");
+  request.headers.set("Host", "evil.example:8000");
+  EXPECT_FALSE(guard.may_use(request, kNow, 0)) << "rebinding";
+}
+
+struct GuardWithLogin : testing::Test {
+  // A browser's request from a page of ours.
+  http::Request browser(std::string method, const std::string& secret) {
+    auto request = local(std::move(method));
+    request.headers.add("Cookie", "theme=dark; " + Guard::login_cookie(request) + "=" + secret);
+    if (request.method != "GET") request.headers.add("Origin", "http://127.0.0.1:8000");
+    return request;
+  }
+  std::string log_in() { return *guard.log_in(local("POST"), "the-admin-token", kNow); }
+  KeyRing keys;
+  Guard guard{{.admin_token = "the-admin-token", .allow_anonymous = false, .admin_hosts = {}},
+              keys};
+};
+
+TEST_F(GuardWithLogin, a_log_in_opens_administration_chat_and_metrics) {
+  keys.put({.id = "key-1", .hash = "h", .spec = {.name = "n"}});
+  const std::string secret = log_in();
+  for (const char* method : {"GET", "POST"}) {
+    const auto request = browser(method, secret);
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << method;
+    EXPECT_TRUE(guard.may_observe(request, kNow)) << method;
+    ASSERT_TRUE(guard.may_use(request, kNow, 0)) << method;
+    EXPECT_EQ(guard.may_use(request, kNow, 0)->key, "");
+  }
+  const auto wrong = browser("GET", secret + "0");
+  EXPECT_EQ(guard.may_administer(wrong, kNow).error().code, Code::Unauthenticated);
+  EXPECT_EQ(guard.may_use(wrong, kNow, 0).error().code, Code::Unauthenticated);
+}
+
+TEST_F(GuardWithLogin, what_changes_something_comes_from_an_own_page) {
+  const std::string secret = log_in();
+  for (const char* method : {"POST", "PUT", "DELETE"}) {
+    auto request = browser(method, secret);
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << method;
+    request.headers.remove("Origin");
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::PermissionDenied) << method;
+    EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::PermissionDenied) << method;
+    for (const char* origin : {"http://127.0.0.1:9000", "http://evil.example", "null"}) {
+      request.headers.set("Origin", origin);
+      EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::PermissionDenied) << origin;
+      EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::PermissionDenied) << origin;
+      EXPECT_EQ(guard.log_out(request, kNow).error().code, Code::PermissionDenied) << origin;
+    }
+  }
+  auto read = browser("GET", secret);
+  read.headers.set("Origin", "http://evil.example");
+  EXPECT_EQ(guard.may_observe(read, kNow).error().code, Code::PermissionDenied);
+  auto form = browser("POST", secret);
+  form.headers.set("Content-Type", "text/plain");
+  EXPECT_EQ(guard.may_administer(form, kNow).error().code, Code::UnsupportedMedia);
+}
+
+TEST_F(GuardWithLogin, what_was_let_in_by_it_ends_with_it) {
+  const std::string secret = log_in();
+  const auto follows = browser("GET", secret);
+  auto by_token = local();
+  by_token.headers.add("Authorization", "Bearer the-admin-token");
+  EXPECT_FALSE(guard.login_ended(follows, kNow));
+  EXPECT_TRUE(guard.login_ended(follows, kNow + std::chrono::hours(12)));
+  EXPECT_TRUE(guard.log_out(browser("POST", secret), kNow));
+  EXPECT_TRUE(guard.login_ended(follows, kNow));
+  EXPECT_FALSE(guard.login_ended(by_token, kNow));
+  EXPECT_FALSE(guard.may_administer(follows, kNow));
+  EXPECT_TRUE(guard.log_out(browser("POST", secret), kNow)) << "once more is no mistake";
+}
+
+TEST_F(GuardWithLogin, guessing_is_slow_and_asking_without_is_no_guess) {
+  const auto request = local("POST");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
+    EXPECT_EQ(guard.may_administer(browser("GET", "old"), kNow).error().code,
+              Code::Unauthenticated);
+  }
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(guard.log_in(request, "guess", kNow).error().code, Code::Unauthenticated);
+  }
+  const auto closed = guard.log_in(request, "the-admin-token", kNow);
+  EXPECT_EQ(closed.error().code, Code::ResourceExhausted) << "else a hit would show";
+  EXPECT_EQ(closed.error().retry_after_s, 60);
+  auto other = request;
+  other.peer = "127.0.0.2";
+  EXPECT_TRUE(guard.log_in(other, "the-admin-token", kNow));
+  EXPECT_TRUE(guard.log_in(request, "the-admin-token", kNow + std::chrono::seconds(61)));
+}
+
+TEST_F(GuardWithLogin, a_foreign_page_cannot_log_in) {
+  auto request = local("POST");
+  request.headers.add("Origin", "http://evil.example");
+  EXPECT_EQ(guard.log_in(request, "the-admin-token", kNow).error().code, Code::PermissionDenied);
+  request.headers.remove("Origin");
+  request.headers.set("Content-Type", "application/x-www-form-urlencoded");
+  EXPECT_EQ(guard.log_in(request, "the-admin-token", kNow).error().code, Code::UnsupportedMedia);
+  EXPECT_EQ(Guard({}, keys).log_in(local("POST"), "", kNow).error().code, Code::Conflict);
+}
+
+TEST(Guard, on_all_addresses_each_address_administers_but_no_unlisted_name) {
+  KeyRing keys;
+  Guard guard({.admin_token = "the-admin-token",
+               .allow_anonymous = false,
+               .admin_hosts = {"fleet.example"},
+               .admin_by_address = true},
+              keys);
+  auto request = local();
+  request.headers.add("Authorization", "Bearer the-admin-token");
+  for (const char* host : {"192.168.1.5:8000", "[fd00::1]:8000", "fleet.example"}) {
+    request.headers.set("Host", host);
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << host;
+  }
+  for (const char* host : {"evil.example", "1.2.3.4.evil.example", ""}) {
+    request.headers.set("Host", host);
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::PermissionDenied) << host;
+  }
+}
+
+TEST(Guard, cookies_of_two_ports_have_two_names) {
+  auto request = local();
+  EXPECT_EQ(Guard::login_cookie(request), "flotilla_login_8000");
+  for (const auto& [host, name] :
+       {std::pair{"fleet.example", "flotilla_login"}, std::pair{"[::1]", "flotilla_login"},
+        std::pair{"[::1]:81", "flotilla_login_81"}}) {
+    request.headers.set("Host", host);
+    EXPECT_EQ(Guard::login_cookie(request), name) << host;
+  }
+}
+
 TEST(Guard, the_server_may_ask_itself) {
   KeyRing keys;
   keys.put({.id = "key-1", .hash = "h", .spec = {.name = "n"}});

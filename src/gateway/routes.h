@@ -48,6 +48,7 @@ void add_form_routes(http::Router& router,
                      Service& service);  // the forms beside chat, /tokenize, /v1/embeddings, …
 void add_admin_routes(http::Router& router, Service& service);      // /admin/…
 void add_key_routes(http::Router& router, Service& service);        // /admin/keys
+void add_login_routes(http::Router& router, Service& service);      // /admin/{login,logout}
 void add_dashboard_routes(http::Router& router, Service& service);  // /
 
 // Before the loop runs.

@@ -36,8 +36,10 @@ Awaitable<void> administer(Service& service, Exchange& exchange, PathParams para
   http::Request request = exchange.take_request();
   store::StoredEvent event;
   event.at_unix_ms = service.clock.unix_ms();
-  event.who = fmt::format("{}{}", request.headers.find("Authorization") ? "the token from " : "",
-                          request.peer);
+  const char* by = request.headers.find("Authorization")                      ? "the token from "
+                   : request.cookie(Guard::login_cookie(request)).has_value() ? "a log-in from "
+                                                                              : "";
+  event.who = fmt::format("{}{}", by, request.peer);
   event.action = fmt::format("{} {}", request.method, request.path());
   const bool changes = request.method != "GET";
   auto response = co_await route(service, std::move(request), std::move(params));
@@ -144,8 +146,9 @@ std::string overview(const Service& service) {
     clusters.push_back(cluster_status(service.control, cluster));
   }
   std::string json = api::overview_json(service.version, service.endpoint, clusters);
-  json.back() = ',';  // one more member
-  return json + R"("history":)" + service.history.newest_json() + "}";
+  json.back() = ',';  // more members
+  return fmt::format(R"({}"login":{},"history":{}}})", json, service.guard.has_token(),
+                     service.history.newest_json());
 }
 
 bool figures_move(const Control& control) {
@@ -159,7 +162,7 @@ bool figures_move(const Control& control) {
 }
 
 // Pushes `text` on change, at most every 100 ms, and every 2 s at least, until the reader goes away
-// or the server shuts down. `text` empty = the thing is gone.
+// the log-in ends or the server shuts down. `text` empty = the thing is gone.
 Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::string()> text) {
   const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
   if (!may) {
@@ -180,6 +183,7 @@ Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::st
     if (changed || moved || now - pushed >= kHeartbeat) {
       shown = service.control.version();
       pushed = now;
+      if (service.guard.login_ended(exchange.request(), now)) break;
       const std::string json = text();
       if (json.empty()) break;
       const std::string event = http::sse_event(json);

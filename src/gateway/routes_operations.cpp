@@ -165,7 +165,7 @@ Awaitable<void> show_log(Service& service, Exchange& exchange) {
       if (!open) co_return;
       continue;
     }
-    if (!follows) break;
+    if (!follows || service.guard.login_ended(exchange.request(), service.clock.now())) break;
     timer.expires_after(kFollow);
     co_await timer.async_wait(kAwait);
   }

@@ -67,6 +67,19 @@ std::optional<std::string> Request::query(std::string_view name) const {
   return std::nullopt;
 }
 
+std::optional<std::string_view> Request::cookie(std::string_view name) const {
+  std::string_view rest = headers.find("Cookie").value_or("");
+  while (!rest.empty()) {
+    std::string_view part = rest.substr(0, rest.find(';'));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos || part.substr(0, equals) != name) continue;
+    return part.substr(equals + 1);
+  }
+  return std::nullopt;
+}
+
 Response json_response(int status, std::string body) {
   return Response{
       .status = status, .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};

@@ -57,5 +57,16 @@ TEST(Request, path_and_query) {
   EXPECT_EQ(request.query("x"), std::nullopt);
 }
 
+TEST(Request, cookies_by_name) {
+  Request request;
+  EXPECT_EQ(request.cookie("a"), std::nullopt);
+  request.headers.add("Cookie", "a=1; bb=x=y;c=; ;d; a=2");
+  EXPECT_EQ(request.cookie("a"), "1");
+  EXPECT_EQ(request.cookie("bb"), "x=y");
+  EXPECT_EQ(request.cookie("b"), std::nullopt);
+  EXPECT_EQ(request.cookie("c"), "");
+  EXPECT_EQ(request.cookie("d"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace flotilla::http

@@ -1,0 +1,145 @@
+"""A browser's way in, at the level of HTTP: a cookie for the token, and what the cookie opens."""
+
+import http.client
+import json
+
+import pytest
+
+from support import Server
+
+TOKEN = "correct-horse-battery"
+
+
+class Browser:
+    """Sends what a browser would: the cookie, and the page's Origin with what is not a GET."""
+
+    def __init__(self, server, address="127.0.0.1"):
+        self.server, self.address, self.cookie = server, address, None
+
+    def open(self, method, path, body=None, headers=None):
+        sent = {"Content-Type": "application/json"}
+        if method != "GET":
+            sent["Origin"] = self.server.url
+        if self.cookie:
+            sent["Cookie"] = self.cookie
+        sent |= headers or {}
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60,
+                                                source_address=(self.address, 0))
+        connection.request(method, path, None if body is None else json.dumps(body),
+                           {name: value for name, value in sent.items() if value is not None})
+        return connection.getresponse()
+
+    def ask(self, *arguments, **options):
+        """Status and text."""
+        answer = self.open(*arguments, **options)
+        return answer.status, answer.read().decode()
+
+    def log_in(self, token=TOKEN):
+        answer = self.open("POST", "/admin/login", {"token": token})
+        answer.read()
+        given = answer.headers["Set-Cookie"]
+        if given:
+            self.cookie = given.partition(";")[0]
+        return answer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("login"), token=TOKEN)
+    try:
+        server.load(nodes=1, model="synthetic")
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def browser(server):
+    return Browser(server)
+
+
+def chat(server):
+    alias = server.get_json("/admin/clusters/local/status")["pools"][0]["alias"]
+    return {"model": alias, "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_the_token_gives_a_cookie_that_scripts_and_other_sites_do_not_get(server, browser):
+    assert browser.ask("GET", "/admin/clusters")[0] == 401
+    refused = browser.log_in("wrong-horse-battery")
+    assert refused.status == 401 and refused.headers["Set-Cookie"] is None
+    taken = browser.log_in()
+    assert taken.status == 204
+    name, *rest = taken.headers["Set-Cookie"].split("; ")
+    assert name.startswith(f"flotilla_login_{server.port}=") and len(name.partition("=")[2]) >= 40
+    assert rest == ["Path=/", "HttpOnly", "SameSite=Strict"]
+    by_tls = Browser(server).open("POST", "/admin/login", {"token": TOKEN},
+                                  {"Origin": server.url.replace("http:", "https:")})
+    assert "; Secure" in by_tls.headers["Set-Cookie"], "the page came by TLS"
+    secret = browser.cookie.partition("=")[2]
+    for file in server.state.rglob("*"):
+        if file.is_file():
+            assert secret.encode() not in file.read_bytes() and TOKEN.encode() not in file.read_bytes(), file
+    assert secret not in server.log()
+
+
+def test_a_log_in_opens_administration_metrics_streams_and_chat(server, browser):
+    browser.log_in()
+    status, made = browser.ask("POST", "/admin/keys", {"name": "so-that-one-exists"})
+    assert status == 201
+    assert browser.ask("GET", "/metrics")[0] == 200
+    assert browser.ask("GET", "/v1/models")[0] == 200
+    assert browser.ask("POST", "/v1/chat/completions", chat(server))[0] == 200
+    assert browser.open("GET", "/admin/stream").readline().startswith(b"data: {")
+    events = json.loads(browser.ask("GET", "/admin/events")[1])["events"]
+    assert any(event["who"] == "a log-in from 127.0.0.1" for event in events), events
+    nobody = Browser(server)
+    for method, path, body in [("GET", "/metrics", None), ("GET", "/v1/models", None), ("GET", "/admin/stream", None),
+                               ("POST", "/v1/chat/completions", chat(server))]:
+        assert nobody.ask(method, path, body)[0] == 401, path
+    assert browser.ask("DELETE", "/admin/keys/" + json.loads(made)["id"])[0] == 204
+
+
+def test_another_sites_page_changes_nothing_by_it(server, browser):
+    browser.log_in()
+    key = {"name": "not-made"}
+    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{server.port + 1}", None):
+        headers = {"Origin": origin}
+        assert browser.ask("POST", "/admin/keys", key, headers)[0] == 403, origin
+        assert browser.ask("POST", "/v1/chat/completions", chat(server), headers)[0] == 403, origin
+        assert browser.ask("POST", "/admin/logout", {}, headers)[0] == 403, origin
+    for kind in ("text/plain", "application/x-www-form-urlencoded", None):
+        headers = {"Content-Type": kind}
+        assert browser.ask("POST", "/admin/keys", key, headers)[0] == 415, kind
+        assert browser.ask("POST", "/admin/login", {"token": TOKEN}, headers)[0] == 415, kind
+    assert "not-made" not in browser.ask("GET", "/admin/keys")[1]
+
+
+def test_logging_out_ends_it_and_what_it_follows(server, browser):
+    browser.log_in()
+    followed = browser.open("GET", "/admin/stream")
+    assert followed.readline().startswith(b"data: {")
+    gone = browser.open("POST", "/admin/logout", {})
+    assert gone.status == 204 and "Max-Age=0" in gone.headers["Set-Cookie"]
+    followed.read()  # to its end, which comes
+    assert browser.ask("GET", "/admin/clusters")[0] == 401
+    assert browser.ask("POST", "/admin/logout", {})[0] == 204
+
+
+def test_ten_wrong_tokens_close_an_address_for_a_minute(server):
+    guesser = Browser(server, address="127.0.0.2")
+    for _ in range(10):
+        assert guesser.log_in("guess-after-guess").status == 401
+    closed = guesser.log_in()
+    assert closed.status == 429 and 1 <= int(closed.headers["Retry-After"]) <= 60
+    assert Browser(server, address="127.0.0.3").log_in().status == 204
+
+
+@pytest.mark.parametrize("body, words", [({}, "token"), ({"token": 7}, "token"), ({"token": TOKEN, "x": 1}, "x")])
+def test_a_wrong_body_is_named(browser, body, words):
+    status, text = browser.ask("POST", "/admin/login", body)
+    assert status == 400 and words in json.loads(text)["detail"]
+
+
+def test_without_a_token_there_is_nothing_to_log_in_with(shared):
+    status, text = Browser(shared).ask("POST", "/admin/login", {"token": TOKEN})
+    assert status == 409 and "--admin-token-file" in json.loads(text)["detail"]
