@@ -230,8 +230,10 @@ std::string to_json(const RunnerEvent& event) {
   std::string out = fmt::format(R"({{"step":{},"step_ms_max":)", event.step);
   append_number(out, event.step_ms_max);
   fmt::format_to(std::back_inserter(out),
-                 R"(,"running":{},"waiting":{},"kv_free":{},"tokens_per_s":)", event.running,
-                 event.waiting, event.kv_free);
+                 R"(,"running":{},"waiting":{},"kv_free":{},)"
+                 R"("generated_tokens":{},"prompt_tokens":{},"cached_tokens":{},"tokens_per_s":)",
+                 event.running, event.waiting, event.kv_free, event.generated_tokens,
+                 event.prompt_tokens, event.cached_tokens);
   append_number(out, event.tokens_per_s);
   out += R"(,"step_overhead":)";
   append_number(out, event.step_overhead);
@@ -256,6 +258,9 @@ Result<RunnerEvent> parse_runner_event(std::string_view text) {
   event.running = static_cast<int>(integer_of(*object, "running"));
   event.waiting = static_cast<int>(integer_of(*object, "waiting"));
   event.kv_free = integer_of(*object, "kv_free");
+  event.generated_tokens = integer_of(*object, "generated_tokens");
+  event.prompt_tokens = integer_of(*object, "prompt_tokens");
+  event.cached_tokens = integer_of(*object, "cached_tokens");
   event.tokens_per_s = number_of(*object, "tokens_per_s");
   event.step_overhead = number_of(*object, "step_overhead");
   event.resident_bytes = integer_of(*object, "resident_bytes");

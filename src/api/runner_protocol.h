@@ -58,7 +58,8 @@ std::optional<TokenComment> parse_token_comment(std::string_view line);
 // The choice whose finish chunk a block of ours holds; nullopt: another block.
 std::optional<int> finished_choice(std::string_view block);
 
-// The block ": u {…}\n\n" before [DONE].
+// The block ": u {…}\n\n": before the first chunk, so that what is cut off later is counted too,
+// and before [DONE].
 struct RunnerUsage {
   Usage usage;
   double ttft_ms = 0;
@@ -92,6 +93,10 @@ struct RunnerEvent {
   int running = 0;
   int waiting = 0;
   std::int64_t kv_free = 0;  // cells
+  // Since it started, whatever became of the requests; a resumed prompt counts where it began.
+  std::int64_t generated_tokens = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of the prompts
   double tokens_per_s = 0;
   double step_overhead = 0;  // share of the last seconds' steps that is not the forward pass
   std::int64_t resident_bytes = 0;

@@ -95,6 +95,9 @@ TEST(RunnerProtocol, EventsComeBackAsTheyWere) {
                           .running = 2,
                           .waiting = 1,
                           .kv_free = 4096,
+                          .generated_tokens = 70,
+                          .prompt_tokens = 300,
+                          .cached_tokens = 100,
                           .tokens_per_s = 99,
                           .step_overhead = 0.05,
                           .resident_bytes = 1000,
@@ -103,16 +106,19 @@ TEST(RunnerProtocol, EventsComeBackAsTheyWere) {
                           .passes = passes,
                           .stored_bytes = 900,
                           .stored = 3};
-  EXPECT_EQ(
-      to_json(event),
-      R"({"step":7,"step_ms_max":20.5,"running":2,"waiting":1,"kv_free":4096,"tokens_per_s":99,)"
-      R"("step_overhead":0.05,"resident_bytes":1000,"trims":2,"trimmed":"heap",)"
-      R"("passes":{"by_ms":[1,0,0,0,1,1,0,0,0,0,1],"by_width":[1,0,0,1,1,0,0,1],)"
-      R"("width_sum":83,"ms_sum":5041},"stored":3,"stored_bytes":900})");
+  EXPECT_EQ(to_json(event),
+            R"({"step":7,"step_ms_max":20.5,"running":2,"waiting":1,"kv_free":4096,)"
+            R"("generated_tokens":70,"prompt_tokens":300,"cached_tokens":100,"tokens_per_s":99,)"
+            R"("step_overhead":0.05,"resident_bytes":1000,"trims":2,"trimmed":"heap",)"
+            R"("passes":{"by_ms":[1,0,0,0,1,1,0,0,0,0,1],"by_width":[1,0,0,1,1,0,0,1],)"
+            R"("width_sum":83,"ms_sum":5041},"stored":3,"stored_bytes":900})");
   const auto back = parse_runner_event(to_json(event));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->step, 7U);
   EXPECT_EQ(back->kv_free, 4096);
+  EXPECT_EQ(back->generated_tokens, 70);
+  EXPECT_EQ(back->prompt_tokens, 300);
+  EXPECT_EQ(back->cached_tokens, 100);
   EXPECT_EQ(back->step_overhead, 0.05);
   EXPECT_EQ(back->resident_bytes, 1000);
   EXPECT_EQ(back->trims, 2);

@@ -143,6 +143,18 @@ Task<void> AdminClient::remove_key(std::string id) {
   co_return Result<void>{};
 }
 
+Task<std::vector<api::UsageShown>> AdminClient::usage(api::UsageBy by) {
+  const auto body =
+      co_await call("GET", fmt::format("/admin/usage?by={}", api::to_string(by)), {}, kQuick);
+  if (!body) co_return fail(body.error());
+  co_return api::read_usage(by, *body);
+}
+
+Task<std::string> AdminClient::usage_csv(api::UsageBy by) {
+  co_return co_await call("GET", fmt::format("/admin/usage?by={}&format=csv", api::to_string(by)),
+                          {}, kQuick);
+}
+
 Task<api::TrustAnswer> AdminClient::trust_node(std::string node, std::string fingerprint) {
   std::string json = fingerprint.empty()
                          ? std::string("{}")

@@ -10,6 +10,7 @@
 #include "api/keys.h"
 #include "api/node_answers.h"
 #include "api/request_record.h"
+#include "api/usage.h"
 #include "base/task.h"
 #include "http/client.h"
 
@@ -33,6 +34,8 @@ class AdminClient {
   Task<std::vector<api::KeyShown>> keys();
   Task<api::NewKey> add_key(api::KeySpec spec);
   Task<void> remove_key(std::string id);
+  Task<std::vector<api::UsageShown>> usage(api::UsageBy by);
+  Task<std::string> usage_csv(api::UsageBy by);
   // One replica; a restart answers when it is over.
   Task<api::ReplicaStatus> order_replica(std::string cluster, std::string alias, std::string node,
                                          api::ReplicaAction action);

@@ -5,6 +5,7 @@
 #include "gateway/key_ring.h"
 #include "gateway/refusals.h"
 #include "gateway/relay.h"
+#include "gateway/usage_tally.h"
 
 namespace flotilla::gateway {
 
@@ -21,6 +22,8 @@ class ChatRun {
     ChatJob job;
     http::Headers headers;  // of the answer
     KeyRing::Lease lease;   // of the API key, for as long as the request lives
+    UsageTally::Spender spender;
+    UsageTally* tally = nullptr;  // gets what the request came to, at its end
     const Clock* clock = nullptr;
     Refusals* refusals = nullptr;  // where a request goes that crashed two runners
   };

@@ -232,6 +232,18 @@ Task<void> Control::delete_key(std::string id) {
   co_return co_await on_disk(std::move(erase));
 }
 
+Task<void> Control::store_usage(std::vector<store::StoredUsage> more) {
+  auto write = [this, more = std::move(more)] { return store_.add_usage(more); };
+  co_return co_await on_disk(std::move(write));
+}
+
+Task<std::vector<store::StoredUsage>> Control::usage(api::UsageBy by) {
+  auto read = [this, by] {
+    return by == api::UsageBy::Key ? store_.usage_by_key() : store_.usage_by_day();
+  };
+  co_return co_await on_disk(std::move(read));
+}
+
 Task<std::vector<store::StoredEvent>> Control::events(int most) {
   auto read = [this, most] { return store_.events(most); };
   co_return co_await on_disk(std::move(read));

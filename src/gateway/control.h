@@ -12,6 +12,7 @@
 
 #include "api/admin.h"
 #include "api/inventory.h"
+#include "api/usage.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/task.h"
@@ -86,6 +87,8 @@ class Control {
   Result<std::vector<store::StoredKey>> keys() const { return store_.keys(); }  // before the loop
   Task<void> store_key(store::StoredKey key);
   Task<void> delete_key(std::string id);
+  Task<void> store_usage(std::vector<store::StoredUsage> more);
+  Task<std::vector<store::StoredUsage>> usage(api::UsageBy by);
   Task<std::vector<store::StoredEvent>> events(int most);
   void note_event(store::StoredEvent event);  // written beside; a failure is only logged
 

@@ -65,6 +65,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
     job.pace.tokens(0, 1);  // a piece is a token with every engine known
     job.begun = true;
     job.trace->shown(++pieces);
+    job.usage.completion_tokens = pieces;
     if (job.stream) {
       out += http::sse_event(*chunk);
     } else if (auto fed = answer.assemble(*chunk); !fed) {
@@ -92,6 +93,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
     co_return failed(too_early("engine"));
   }
   const api::Usage usage = chunks.usage();
+  if (usage.prompt_tokens == 0) co_return ended(Kind::Whole);  // it tells no counts
   job.usage.prompt_tokens = static_cast<std::uint64_t>(usage.prompt_tokens);
   job.usage.completion_tokens = static_cast<std::uint64_t>(usage.completion_tokens);
   job.usage.cached_tokens = static_cast<std::uint64_t>(usage.cached_tokens);

@@ -125,6 +125,7 @@ Awaitable<void> serve_until_signal(asio::io_context& io, http::Server& server, S
     if (!again) std::_Exit(130);
   });
   co_await server.shutdown(service.knobs.drain);
+  co_await write_usage(service);
   const auto runners =
       signal == SIGTERM ? nodes::NodeLink::Runners::Keep : nodes::NodeLink::Runners::End;
   co_await service.control.close(runners);
@@ -158,6 +159,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   Random random(random_seed());
   History history;
   KeyRing keys;
+  UsageTally tally;
   const std::string own_secret = make_secret();
   Guard guard({.admin_token = *token,
                .allow_anonymous = options.allow_anonymous,
@@ -187,6 +189,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
                   .control = control,
                   .guard = guard,
                   .keys = keys,
+                  .tally = tally,
                   .own_secret = own_secret,
                   .history = history,
                   .metrics = metrics,
@@ -208,6 +211,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   add_node_routes(router, service);
   add_history_routes(router, service);
   add_bench_routes(router, service);
+  add_usage_routes(router, service);
   router.on_not_found(not_found);
   router.on_method_not_allowed(method_not_allowed);
 

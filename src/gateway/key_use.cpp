@@ -52,6 +52,7 @@ Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& p
   if (!lease) return fail(lease.error());
   const KeyRing::Key& key = *keys.find(caller.key);
   use.weight = key.spec.weight;
+  use.spender = {.key = key.id, .name = key.spec.name};
   use.cache_group = group_of(key, pool);
   add_left(use.headers, "requests", keys.requests_left(key.id, now));
   add_left(use.headers, "tokens", keys.tokens_left(key.id, now));

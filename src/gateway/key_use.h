@@ -6,6 +6,7 @@
 #include "gateway/guard.h"
 #include "gateway/key_ring.h"
 #include "gateway/pool_runtime.h"
+#include "gateway/usage_tally.h"
 #include "http/message.h"
 
 namespace flotilla::gateway {
@@ -17,6 +18,7 @@ struct KeyUse {
   std::string cache_group;  // prefixes are shared within it
   http::Headers headers;    // x-ratelimit-*: what is left
   KeyRing::Lease lease;
+  UsageTally::Spender spender;
 };
 
 // PermissionDenied: the key may not ask for this model. ResourceExhausted: a quota is used up.

@@ -76,7 +76,8 @@ struct Metrics::Series {
   Family<Counter> cached =
       counter("flotilla_cached_prompt_tokens_total", "Prompt tokens that were not computed again.");
   Family<Counter> generated =
-      counter("flotilla_generated_tokens_total", "Tokens of the answers of requests that ended.");
+      counter("flotilla_generated_tokens_total",
+              "Tokens of answers that were passed on, by the replica that they came from.");
   Family<Counter> failovers =
       counter("flotilla_failovers_total",
               "Replicas lost with a request in them, before or after its first token was shown.");
@@ -99,9 +100,11 @@ Metrics::Answers Metrics::answers_of(const std::string& pool, const std::string&
   return answers;
 }
 
-void Metrics::failed_over(const std::string& pool, const std::string& replica, bool begun) {
-  auto labels = labels_of(pool, replica);
-  labels.emplace("phase", begun ? "after_first_token" : "before_first_token");
+void Metrics::failed_over(const Loss& loss) {
+  auto labels = labels_of(loss.pool, loss.replica);
+  if (loss.generated > 0)
+    series_->generated.at(labels).Increment(static_cast<double>(loss.generated));
+  labels.emplace("phase", loss.begun ? "after_first_token" : "before_first_token");
   series_->failovers.at(std::move(labels)).Increment();
 }
 
@@ -110,7 +113,7 @@ void Metrics::ended(const End& end) {
   series_->requests.at(std::move(by_status)).Increment();
   if (end.pool.empty()) return;
   series_->took.at({{"pool", end.pool}}, wait_buckets()).Observe(end.took_s);
-  if (end.usage.prompt_tokens == 0) return;
+  if (end.usage.prompt_tokens + end.usage.completion_tokens == 0) return;
   const auto labels = labels_of(end.pool, end.replica);
   series_->prompt.at(labels).Increment(static_cast<double>(end.usage.prompt_tokens));
   series_->cached.at(labels).Increment(static_cast<double>(end.usage.cached_tokens));

@@ -37,9 +37,17 @@ class Metrics {
     prometheus::Histogram* gaps_ = nullptr;
   };
   Answers answers_of(const std::string& pool, const std::string& replica);
-  // A replica was lost with a request in it; `begun`: the client had a part of the answer.
-  void failed_over(const std::string& pool, const std::string& replica, bool begun);
-  // `pool` is empty for a request that named none, `status` 0 for a client that went away.
+  // A replica was lost with a request in it, of whose answer `generated` tokens had come from it;
+  // `begun`: the client had a part of the answer.
+  struct Loss {
+    std::string pool;
+    std::string replica;
+    bool begun = false;
+    std::uint64_t generated = 0;
+  };
+  void failed_over(const Loss& loss);
+  // `pool` is empty for a request that named none, `status` 0 for a client that went away. `usage`
+  // has not the tokens that came from replicas which were lost.
   struct End {
     std::string pool;
     std::string replica;

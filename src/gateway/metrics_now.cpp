@@ -77,6 +77,17 @@ struct Now {
                                "Memory for conversations that do not compute.", MetricType::Gauge);
   MetricFamily conversations = family("flotilla_session_store_conversations",
                                       "Conversations in that memory.", MetricType::Gauge);
+  MetricFamily generated =
+      family("flotilla_replica_generated_tokens_total",
+             "Tokens that a replica's runner made since it started, whatever became of them.",
+             MetricType::Counter);
+  MetricFamily prompts = family("flotilla_replica_prompt_tokens_total",
+                                "Prompt tokens that a replica's runner has begun answers to since "
+                                "it started; a resumed request's count where it began.",
+                                MetricType::Counter);
+  MetricFamily cached =
+      family("flotilla_replica_cached_prompt_tokens_total",
+             "Of these, tokens that were not computed again.", MetricType::Counter);
   MetricFamily restarts = family("flotilla_replica_restarts_total",
                                  "Times that a lost replica came back.", MetricType::Counter);
   MetricFamily steps = family("flotilla_step_seconds", "Forward passes, by how long they took.",
@@ -98,6 +109,9 @@ struct Now {
     add(overhead, labels, replica.step_overhead);
     if (const auto launch = pool.find_live(replica.index)) {
       const api::PassCounts& counts = launch->told.passes;
+      add(generated, labels, static_cast<double>(launch->told.generated_tokens));
+      add(prompts, labels, static_cast<double>(launch->told.prompt_tokens));
+      add(cached, labels, static_cast<double>(launch->told.cached_tokens));
       add(stored, labels, static_cast<double>(launch->told.stored_bytes));
       add(conversations, labels, launch->told.stored);
       add_histogram(steps, labels, counts.by_ms, api::PassCounts::kMsEdges, 0.001,
@@ -125,7 +139,8 @@ struct Now {
     return {std::move(queue),    std::move(live),   std::move(total),         std::move(up),
             std::move(busy),     std::move(width),  std::move(speed),         std::move(memory),
             std::move(overhead), std::move(stored), std::move(conversations), std::move(restarts),
-            std::move(steps),    std::move(batch)};
+            std::move(steps),    std::move(batch),  std::move(generated),     std::move(prompts),
+            std::move(cached)};
   }
 };
 

@@ -30,7 +30,7 @@ TEST(Metrics, CountsRequestsByPoolStatusAndReplica) {
   answers.first_token(0.3);
   answers.token_gap(0.004);
   answers.token_gap(20);
-  metrics.failed_over("m", "a", true);
+  metrics.failed_over({.pool = "m", .replica = "a", .begun = true, .generated = 5});
   metrics.ended({.pool = "m",
                  .replica = "b",
                  .status = 200,
@@ -49,8 +49,10 @@ TEST(Metrics, CountsRequestsByPoolStatusAndReplica) {
   EXPECT_EQ(label(found.at("flotilla_failovers_total").at(0), "phase"), "after_first_token");
   EXPECT_EQ(found.at("flotilla_prompt_tokens_total").at(0).counter.value, 30);
   EXPECT_EQ(found.at("flotilla_cached_prompt_tokens_total").at(0).counter.value, 10);
-  EXPECT_EQ(found.at("flotilla_generated_tokens_total").at(0).counter.value, 7);
-  EXPECT_EQ(label(found.at("flotilla_generated_tokens_total").at(0), "replica"), "b");
+  std::map<std::string, double> generated;
+  for (const auto& series : found.at("flotilla_generated_tokens_total"))
+    generated[label(series, "replica")] = series.counter.value;
+  EXPECT_EQ(generated, (std::map<std::string, double>{{"a", 5}, {"b", 7}}));
   EXPECT_EQ(found.at("flotilla_request_seconds").size(), 1U) << "only of requests with a pool";
 }
 

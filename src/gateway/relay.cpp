@@ -1,5 +1,6 @@
 #include "gateway/relay.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -80,6 +81,7 @@ class RunnerBlocks {
         auto& tokens = job_.shown.tokens[comment->choice];
         tokens.insert(tokens.end(), comment->ids.begin(), comment->ids.end());
         tokens_ += comment->ids.size();
+        job_.usage.completion_tokens = std::max(job_.usage.completion_tokens, tokens_);
       }
       block.remove_prefix(line_end + 1);
     }

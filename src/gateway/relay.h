@@ -56,8 +56,8 @@ struct ChatJob {
 
   // What the client has, or the assembler for it.
   api::Resume shown;
-  bool begun = false;  // a chunk was shown
-  cluster::Usage usage;
+  bool begun = false;    // a chunk was shown
+  cluster::Usage usage;  // so far
 };
 
 // Our runner's bytes pass untouched but for the comments that tell the tokens, which are kept so

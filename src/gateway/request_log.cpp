@@ -75,8 +75,12 @@ void RequestTrace::shown(std::uint64_t tokens) {
 void RequestTrace::lost(const std::string& reason) {
   note("lost", reason);
   if (metrics_ != nullptr) {
-    metrics_->failed_over(pool_, record_.node, record_.phase == "answering");
+    metrics_->failed_over({.pool = pool_,
+                           .replica = record_.node,
+                           .begun = record_.phase == "answering",
+                           .generated = record_.completion_tokens - lost_tokens_});
   }
+  lost_tokens_ = record_.completion_tokens;
   ++record_.retries;
   record_.resumed = record_.resumed || record_.phase == "answering";
   record_.phase = "queued";
@@ -89,17 +93,19 @@ void RequestTrace::ended(int status, std::string how, const cluster::Usage& usag
   record_.phase = "ended";
   record_.status = status;
   record_.end = std::move(how);
-  if (usage.prompt_tokens > 0) {
+  if (usage.prompt_tokens + usage.completion_tokens > 0) {
     record_.prompt_tokens = usage.prompt_tokens;
     record_.cached_tokens = usage.cached_tokens;
     record_.completion_tokens = usage.completion_tokens;
   }
   if (metrics_ != nullptr) {
+    cluster::Usage rest = usage;
+    rest.completion_tokens -= std::min(lost_tokens_, usage.completion_tokens);
     metrics_->ended({.pool = pool_,
                      .replica = record_.node,
                      .status = status,
                      .took_s = record_.took_ms / 1000,
-                     .usage = usage});
+                     .usage = rest});
   }
   record_.moments.shrink_to_fit();
   cancel_ = nullptr;

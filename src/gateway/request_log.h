@@ -58,6 +58,7 @@ class RequestTrace {
   std::string pool_;  // its alias, once found
   api::RequestRecord record_;
   Instant last_piece_{};
+  std::uint64_t lost_tokens_ = 0;  // that came from replicas which were lost
   std::function<void()> cancel_;
 };
 

@@ -7,6 +7,7 @@
 #include "gateway/key_ring.h"
 #include "gateway/refusals.h"
 #include "gateway/request_log.h"
+#include "gateway/usage_tally.h"
 #include "http/router.h"
 
 namespace flotilla::gateway {
@@ -24,6 +25,7 @@ struct Service {
   Control& control;
   Guard& guard;
   KeyRing& keys;
+  UsageTally& tally;
   std::string own_secret;  // opens /v1 for what the server asks of itself
   History& history;
   Metrics& metrics;
@@ -50,6 +52,10 @@ void add_admin_routes(http::Router& router, Service& service);      // /admin/â€
 void add_key_routes(http::Router& router, Service& service);        // /admin/keys
 void add_login_routes(http::Router& router, Service& service);      // /admin/{login,logout}
 void add_dashboard_routes(http::Router& router, Service& service);  // /
+
+// Writes what has been used since the last time; a failure is only logged, and written with the
+// next.
+Awaitable<void> write_usage(Service& service);
 
 // Before the loop runs.
 Result<void> read_stored_keys(const Control& control, KeyRing& keys);

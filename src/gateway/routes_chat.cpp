@@ -83,6 +83,8 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   options.headers = std::move(use.headers);
   options.headers.set("x-request-id", trace->id());
   options.lease = std::move(use.lease);
+  options.spender = std::move(use.spender);
+  options.tally = &service.tally;
 
   ChatJob& job = options.job;
   job.cache_group = std::move(use.cache_group);

@@ -9,6 +9,8 @@ void add_model_routes(http::Router& router, Service& service);  // files, prefli
 void add_node_routes(http::Router& router, Service& service);   // /admin/nodes
 void add_history_routes(http::Router& router,
                         Service& service);  // /metrics, /admin/history; begins to sample
+void add_usage_routes(http::Router& router,
+                      Service& service);  // /admin/usage; begins to write it down
 void add_bench_routes(http::Router& router, Service& service);  // /admin/bench
 
 }  // namespace flotilla::gateway

@@ -280,6 +280,7 @@ void ChatCall::put(int choice, api::ChatDelta delta, Part part) {
 
 void ChatCall::write(int choice, const api::ChatDelta& delta, const Part& part) {
   Choice& of = choices_[static_cast<std::size_t>(choice)];
+  if (protocol_ && !std::exchange(usage_told_, true)) tell_usage();
   if (!of.role_shown) {
     const api::Usage so_far = usage();
     writer_.role(pending_, choice, chat_.echo_of(choice),
@@ -309,14 +310,16 @@ void ChatCall::write_end() {
     return;
   }
   if (chat_.request.include_usage) writer_.usage(pending_, usage(), served());
-  if (protocol_) {
-    pending_ += api::usage_comment({.usage = usage(),
-                                    .ttft_ms = served().ttft_ms,
-                                    .tokens_per_s = tokens_per_s(),
-                                    .prompt_ms = prompt_ms_,
-                                    .prompt_passes = prompt_passes_});
-  }
+  if (protocol_) tell_usage();
   pending_ += api::kSseDone;
+}
+
+void ChatCall::tell_usage() {
+  pending_ += api::usage_comment({.usage = usage(),
+                                  .ttft_ms = served().ttft_ms,
+                                  .tokens_per_s = tokens_per_s(),
+                                  .prompt_ms = prompt_ms_,
+                                  .prompt_passes = prompt_passes_});
 }
 
 void ChatCall::fail(Error error) {

@@ -84,6 +84,7 @@ class ChatCall final : public SequenceListener {
   void write(int choice, const api::ChatDelta& delta, const Part& part);
   std::string_view reason_of(int choice, FinishReason ending) const;
   void write_end();
+  void tell_usage();  // to the gateway
   void fail(Error error);
   void end_sequences();
   void park_if_slow();
@@ -116,6 +117,7 @@ class ChatCall final : public SequenceListener {
 
   std::string pending_;  // made, not handed to the socket
   std::string writing_;  // handed to the socket
+  bool usage_told_ = false;
   bool parked_ = false;
   bool gone_ = false;
   bool ended_ = false;  // the last block is in `pending_`

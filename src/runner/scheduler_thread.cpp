@@ -134,11 +134,13 @@ void SchedulerThread::take(Start command) {
   }
   const auto& given = start.answer.given;
   const int left = start.answer.tokens_max - static_cast<int>(given.size());
+  const int prompt_tokens = given.empty() ? static_cast<int>(start.prompt.size()) : 0;
   start.prompt.insert(start.prompt.end(), given.begin(), given.end());
   sequences_.emplace(start.id, Sequence{.request = std::move(start.request),
                                         .answer = std::move(answer),
                                         .cache_group = start.cache_group,
                                         .keep = start.keep,
+                                        .prompt_tokens = prompt_tokens,
                                         .first_pass = {}});
   enter({.id = start.id,
          .group = std::move(start.cache_group),
@@ -262,6 +264,8 @@ void SchedulerThread::sample(const batch::StepPlan& plan) {
     if (next.counts) ++tokens_;
     if (sequence.prompt_ms == 0) {
       sequence.prompt_ms = to_ms(clock_.now() - *sequence.first_pass);
+      prompt_tokens_ += sequence.prompt_tokens;
+      cached_tokens_ += std::min(sequence.cached_tokens, std::exchange(sequence.prompt_tokens, 0));
       // What cannot be cut is of use to the next turn only as it is now: later it has moved on.
       if (!engine_->info().can_cut) store_cells(id);
     }
@@ -342,6 +346,8 @@ StepStats SchedulerThread::stats() const {
   for (int slot = 0; slot < info.width; ++slot) used += engine_->length(slot);
   return {.step = steps_,
           .tokens = tokens_,
+          .prompt_tokens = prompt_tokens_,
+          .cached_tokens = cached_tokens_,
           .step_ms = to_ms(took_),
           .passes_ms = to_ms(passes_),
           .outside_ms = to_ms(outside_),

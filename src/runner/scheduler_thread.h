@@ -53,10 +53,13 @@ struct SequenceEvent {
 struct StepStats {
   std::uint64_t step = 0;   // passes so far
   std::int64_t tokens = 0;  // answered so far, over all sequences
-  double step_ms = 0;       // the last pass
-  double passes_ms = 0;     // all passes together
-  double outside_ms = 0;    // of steps with a pass, all that is not the pass
-  int running = 0;          // prefilling or decoding
+  // Prompts so far, each when its first token had come; a resumed one counts where it began.
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of them, that were not computed again
+  double step_ms = 0;              // the last pass
+  double passes_ms = 0;            // all passes together
+  double outside_ms = 0;           // of steps with a pass, all that is not the pass
+  int running = 0;                 // prefilling or decoding
   int waiting = 0;
   int parked = 0;
   std::int64_t kv_free = 0;  // cells
@@ -127,6 +130,7 @@ class SchedulerThread {
     Answer answer;
     std::string cache_group;
     bool keep = true;
+    int prompt_tokens = 0;  // 0: resumed
     std::optional<Instant> first_pass;
     double prompt_ms = 0;
     int prompt_passes = 0;
@@ -184,6 +188,7 @@ class SchedulerThread {
   std::uint64_t steps_ = 0;
   api::PassCounts pass_counts_;
   std::int64_t tokens_ = 0;
+  std::int64_t prompt_tokens_ = 0, cached_tokens_ = 0;  // StepStats'
   std::int64_t tokens_at_trim_ = 0;
   Duration took_{};
   Duration passes_{};

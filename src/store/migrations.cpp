@@ -33,6 +33,17 @@ std::span<const char* const> migrations() {
           body TEXT NOT NULL,
           created_unix_s INTEGER NOT NULL) STRICT;
       )sql",
+      R"sql(
+        CREATE TABLE usage (
+          day INTEGER NOT NULL,
+          key TEXT NOT NULL,
+          name TEXT NOT NULL,
+          requests INTEGER NOT NULL,
+          prompt_tokens INTEGER NOT NULL,
+          cached_tokens INTEGER NOT NULL,
+          generated_tokens INTEGER NOT NULL,
+          PRIMARY KEY (day, key)) STRICT;
+      )sql",
   };
   return steps;
 }

@@ -75,6 +75,8 @@ struct Store::State {
     return {};
   }
 
+  Result<std::vector<StoredUsage>> usage(const char* select) const;
+
   // One statement in one transaction.
   template <class... Values>
   Result<void> write(std::string_view what, const char* sql, const Values&... values) {
@@ -257,6 +259,62 @@ Result<void> Store::add_event(const StoredEvent& event) {
   } catch (const std::exception& cause) {
     return fail(store_error("write the event", cause));
   }
+}
+
+Result<void> Store::add_usage(const std::vector<StoredUsage>& more) {
+  try {
+    SQLite::Transaction transaction(*state_->database);
+    SQLite::Statement add(*state_->database,
+                          "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?) "
+                          "ON CONFLICT (day, key) DO UPDATE SET name = excluded.name, "
+                          "requests = requests + excluded.requests, "
+                          "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+                          "cached_tokens = cached_tokens + excluded.cached_tokens, "
+                          "generated_tokens = generated_tokens + excluded.generated_tokens");
+    for (const StoredUsage& one : more) {
+      SQLite::bind(add, one.day, one.key, one.name, one.requests, one.prompt_tokens,
+                   one.cached_tokens, one.generated_tokens);
+      add.exec();
+      add.reset();
+    }
+    state_->database->exec("DELETE FROM usage WHERE day <= (SELECT max(day) FROM usage) - 400");
+    transaction.commit();
+    return {};
+  } catch (const std::exception& cause) {
+    return fail(store_error("write the usage", cause));
+  }
+}
+
+Result<std::vector<StoredUsage>> Store::State::usage(const char* select) const {
+  try {
+    std::vector<StoredUsage> out;
+    SQLite::Statement query(*database, select);
+    while (query.executeStep()) {
+      out.push_back({.day = query.getColumn(0).getInt64(),
+                     .key = query.getColumn(1),
+                     .name = query.getColumn(2),
+                     .requests = query.getColumn(3).getInt64(),
+                     .prompt_tokens = query.getColumn(4).getInt64(),
+                     .cached_tokens = query.getColumn(5).getInt64(),
+                     .generated_tokens = query.getColumn(6).getInt64()});
+    }
+    return out;
+  } catch (const std::exception& cause) {
+    return fail(store_error("read the usage", cause));
+  }
+}
+
+// Beside max() SQLite takes a bare column from the row that has it: the newest name.
+Result<std::vector<StoredUsage>> Store::usage_by_key() const {
+  return state_->usage(
+      "SELECT max(day), key, name, sum(requests), sum(prompt_tokens), sum(cached_tokens), "
+      "sum(generated_tokens) FROM usage GROUP BY key ORDER BY key");
+}
+
+Result<std::vector<StoredUsage>> Store::usage_by_day() const {
+  return state_->usage(
+      "SELECT day, '', '', sum(requests), sum(prompt_tokens), sum(cached_tokens), "
+      "sum(generated_tokens) FROM usage GROUP BY day ORDER BY day DESC");
 }
 
 Result<std::int64_t> Store::next_generation() {

@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 
-// Desired state, and nothing else: what an operator declared and a restart must bring back. Only
-// place of SQLite. Every call blocks on the disk; the gateway makes them on its one-thread pool.
+// What an operator declared and a restart must bring back, and what was done and used. Only place
+// of SQLite. Every call blocks on the disk; the gateway makes them on its one-thread pool.
 namespace flotilla::store {
 
 struct StoredCluster {
@@ -40,6 +40,17 @@ struct StoredEvent {
   std::string action;
   int status = 0;  // of the answer
   std::string detail;
+};
+
+// What one API key used in one day. A key that was taken back keeps its name here.
+struct StoredUsage {
+  std::int64_t day = 0;  // since 1970, UTC
+  std::string key = {};  // its id; empty: without one
+  std::string name = {};
+  std::int64_t requests = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of the prompts
+  std::int64_t generated_tokens = 0;
 };
 
 // One thread at a time. A write is one transaction, on disk when it returns.
@@ -74,6 +85,11 @@ class Store {
   // The last 10,000 are kept; newest first.
   Result<std::vector<StoredEvent>> events(int most) const;
   Result<void> add_event(const StoredEvent& event);
+
+  // Adds to what is there, all or nothing; what is 400 days older than the newest goes.
+  Result<void> add_usage(const std::vector<StoredUsage>& more);
+  Result<std::vector<StoredUsage>> usage_by_key() const;  // of all days; `day` is the newest
+  Result<std::vector<StoredUsage>> usage_by_day() const;  // of all keys, newest first
 
   // Counts loads for ever, so that no two loads of this server share a generation.
   Result<std::int64_t> next_generation();

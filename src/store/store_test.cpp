@@ -147,5 +147,49 @@ TEST_F(StoreTest, events_come_newest_first) {
   EXPECT_EQ(store->events(1)->size(), 1U);
 }
 
+TEST_F(StoreTest, usage_adds_up_by_key_and_by_day) {
+  const auto used = [](std::int64_t day, const char* key, const char* name, std::int64_t scale) {
+    return StoredUsage{day, key, name, scale, 10 * scale, 4 * scale, 100 * scale};
+  };
+  {
+    auto store = Store::open(file());
+    ASSERT_TRUE(store->add_usage({used(7, "k", "old", 1), used(7, "", "", 2)}));
+    ASSERT_TRUE(store->add_usage({used(7, "k", "old", 3), used(8, "k", "new", 5)}));
+  }
+  const auto store = Store::open(file());
+  const auto keys = *store->usage_by_key();
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].key, "");
+  EXPECT_EQ(keys[0].requests, 2);
+  EXPECT_EQ(keys[1].name, "new");
+  EXPECT_EQ(keys[1].requests, 9);
+  EXPECT_EQ(keys[1].prompt_tokens, 90);
+  EXPECT_EQ(keys[1].cached_tokens, 36);
+  EXPECT_EQ(keys[1].generated_tokens, 900);
+  const auto days = *store->usage_by_day();
+  ASSERT_EQ(days.size(), 2U);
+  EXPECT_EQ(days[0].day, 8);
+  EXPECT_EQ(days[1].requests, 6);
+}
+
+TEST_F(StoreTest, usage_of_long_ago_goes) {
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->add_usage({{.day = 100, .key = "k", .name = "n", .requests = 1}}));
+  ASSERT_TRUE(store->add_usage({{.day = 499, .key = "k", .name = "n", .requests = 1}}));
+  EXPECT_EQ(store->usage_by_day()->size(), 2U);
+  ASSERT_TRUE(store->add_usage({{.day = 500, .key = "k", .name = "n", .requests = 1}}));
+  EXPECT_EQ(store->usage_by_day()->size(), 2U);
+}
+
+TEST_F(StoreTest, usage_that_cannot_be_written_is_not_half_there) {
+  auto store = Store::open(file());
+  sqlite3* other = nullptr;  // another process holds the write lock
+  ASSERT_EQ(sqlite3_open(file().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_FALSE(store->add_usage({{.day = 1, .key = "a"}, {.day = 1, .key = "b"}}));
+  sqlite3_close(other);
+  EXPECT_TRUE(store->usage_by_key()->empty());
+}
+
 }  // namespace
 }  // namespace flotilla::store
