@@ -1,4 +1,5 @@
 // What the server says and takes (/admin), and nothing about how it looks.
+import { request } from "./access";
 import { type Decoded, DecodeError, flag, list, number, or, record, text } from "./decode";
 import { sample } from "./history";
 
@@ -75,6 +76,7 @@ const fleet = record({
   endpoint: text,
   clusters: list(cluster),
   history: or(list(sample), []), // the newest of each pool
+  login: or(flag, false), // who is not logged in sees nothing of this
 });
 
 export type Replica = Decoded<typeof replica>;
@@ -114,7 +116,7 @@ export async function problemOf(answer: Response): Promise<string> {
 
 export async function send(method: string, path: string, body?: object): Promise<Outcome> {
   try {
-    const answer = await fetch(path, {
+    const answer = await request(path, {
       method,
       headers: { "content-type": "application/json" },
       ...(body ? { body: JSON.stringify(body) } : {}),
@@ -180,4 +182,12 @@ export function removeCluster(cluster: string): Promise<Outcome> {
 
 export function unloadModel(cluster: string, alias: string): Promise<Outcome> {
   return send("POST", `/admin/clusters/${encodeURIComponent(cluster)}/unload`, { alias });
+}
+
+export function logIn(token: string): Promise<Outcome> {
+  return send("POST", "/admin/login", { token });
+}
+
+export function logOut(): Promise<Outcome> {
+  return send("POST", "/admin/logout", {});
 }

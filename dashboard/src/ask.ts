@@ -1,4 +1,5 @@
 // One question to the server, and the answer as a tagged value.
+import { request } from "./access";
 import { problemOf } from "./api";
 import { type Decoder } from "./decode";
 
@@ -14,7 +15,7 @@ export async function ask<T>(
   init: RequestInit = {},
 ): Promise<Exclude<Asked<T>, { tag: "waiting" }>> {
   try {
-    const answer = await fetch(path, { cache: "no-store", ...init });
+    const answer = await request(path, { cache: "no-store", ...init });
     // A thing that is not there is a failure in words; a route that is not there is an old server.
     if (answer.status === 404 || answer.status === 405) {
       const message = await problemOf(answer);

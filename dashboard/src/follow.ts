@@ -1,5 +1,6 @@
 // Follows one SSE stream for as long as the page is open: decodes each event, notices silence, and
-// reconnects by itself. fetch instead of EventSource, because EventSource hides why it was refused.
+// reconnects by itself; after a 401 not before it is told to, when somebody has logged in. fetch instead of EventSource, because EventSource hides why it was refused.
+import { request as ask } from "./access";
 import { problemOf } from "./api";
 import { type Signal } from "./state";
 
@@ -44,9 +45,10 @@ export function follow<T>(
   let watch = 0;
   let request = new AbortController();
 
-  function again(message: string) {
+  function again(message: string, status = 0) {
     window.clearInterval(watch);
     if (closed) return;
+    if (status === 401) return signal({ tag: "failed", message, retry_at: Infinity });
     const wait = backoffMs(attempt, Math.random());
     attempt += 1;
     signal({ tag: "failed", message, retry_at: Date.now() + wait });
@@ -65,12 +67,12 @@ export function follow<T>(
       else if (silence > staleAfterMs) signal({ tag: "silent" });
     }, 1_000);
     try {
-      const answer = await fetch(url, {
+      const answer = await ask(url, {
         headers: { accept: "text/event-stream" },
         cache: "no-store",
         signal: mine.signal,
       });
-      if (!answer.ok || !answer.body) return again(await problemOf(answer));
+      if (!answer.ok || !answer.body) return again(await problemOf(answer), answer.status);
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let buffer = "";
       for (;;) {

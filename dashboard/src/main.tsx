@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { whenRefused } from "./access";
 import { decodeFleet, type Fleet } from "./api";
 import { type Playground, useChat } from "./chat/use_chat";
 import { type Followed, follow } from "./follow";
@@ -8,7 +9,9 @@ import { ApiPage } from "./pages/api";
 import { BenchPage } from "./pages/bench";
 import { ChatPage } from "./pages/chat";
 import { ClustersPage } from "./pages/clusters";
+import { KeysPage } from "./pages/keys";
 import { LivePage } from "./pages/live";
+import { LoginPage } from "./pages/login";
 import { LogsPage } from "./pages/logs";
 import { NodesPage } from "./pages/nodes";
 import { SettingsPage } from "./pages/settings";
@@ -50,6 +53,8 @@ function Page({ page, fleet, state, playground, bench, adds, setAdds }: PageProp
       return <BenchPage fleet={fleet} bench={bench} />;
     case "nodes":
       return <NodesPage fleet={fleet} generation={generation} />;
+    case "keys":
+      return <KeysPage fleet={fleet} generation={generation} />;
     case "settings":
       return <SettingsPage generation={generation} />;
     case "logs":
@@ -67,6 +72,7 @@ function App() {
   const playground = useChat();
   const bench = useBench();
   useEffect(() => {
+    whenRefused(() => act({ tag: "access", access: "closed" }));
     const following = follow("/admin/stream", decodeFleet, (signal) =>
       act({ tag: "fleet", signal }),
     );
@@ -74,9 +80,14 @@ function App() {
     return () => following.close();
   }, []);
 
+  const open = state.access === "open";
   const last = lastOf(state.fleet);
   const notify = (title: string, detail: string) =>
     act({ tag: "notice", title, detail, at: Date.now() });
+  function loggedIn() {
+    act({ tag: "access", access: "open" });
+    followed.current?.retryNow();
+  }
   function addCluster() {
     location.hash = "#/clusters";
     setAdds(true);
@@ -84,11 +95,12 @@ function App() {
   return (
     <ArrivedAt.Provider value={last?.at ?? 0}>
       <Notify.Provider value={notify}>
-        <Header stream={state.fleet} page={page} addCluster={addCluster} />
-        <Connection stream={state.fleet} retry={() => followed.current?.retryNow()} />
+        <Header stream={state.fleet} access={state.access} page={page} addCluster={addCluster} />
+        {open && <Connection stream={state.fleet} retry={() => followed.current?.retryNow()} />}
         <main id="main" tabIndex={-1} data-stream={state.fleet.tag} data-page={page}>
           <Notices notices={state.notices} dismiss={(id) => act({ tag: "dismiss", id })} />
-          {last && (
+          {!open && <LoginPage done={loggedIn} />}
+          {open && last && (
             <Page
               page={page}
               fleet={last.value}

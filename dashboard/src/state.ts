@@ -129,23 +129,29 @@ export interface Notice {
   at: number;
 }
 
+// Closed: the server wants somebody to log in first.
+export type Access = "open" | "closed";
+
 export interface State {
   fleet: Stream<Fleet>;
   tracks: Tracks;
   notices: readonly Notice[];
   connections: number; // how often the stream began: what was read before may be old
+  access: Access;
 }
 
 export type Action =
   | { tag: "fleet"; signal: Signal<Fleet> }
   | { tag: "notice"; title: string; detail: string; at: number }
-  | { tag: "dismiss"; id: number };
+  | { tag: "dismiss"; id: number }
+  | { tag: "access"; access: Access };
 
 export const initial: State = {
   fleet: { tag: "connecting" },
   tracks: noTracks,
   notices: [],
   connections: 0,
+  access: "open",
 };
 
 export function reduce(state: State, action: Action): State {
@@ -166,5 +172,7 @@ export function reduce(state: State, action: Action): State {
     }
     case "dismiss":
       return { ...state, notices: state.notices.filter((notice) => notice.id !== action.id) };
+    case "access":
+      return { ...state, access: action.access };
   }
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { request } from "./access";
 import { problemOf } from "./api";
 import { append, type Log, noLog } from "./operations";
 
@@ -25,7 +26,7 @@ export function useLog(node: string, pool: string, generation: number): Tail {
     };
     async function read() {
       const query = new URLSearchParams({ node, replica: pool, follow: "1" });
-      const answer = await fetch(`/admin/logs?${query}`, { signal: abort.signal });
+      const answer = await request(`/admin/logs?${query}`, { signal: abort.signal });
       if (answer.status === 404) {
         const message = await problemOf(answer);
         const missing = message.startsWith("there is nothing at");

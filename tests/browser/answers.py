@@ -149,6 +149,45 @@ SESSIONS = (
     },
     0,
 )
+KEYS = (
+    200,
+    {
+        "keys": [
+            {
+                "id": "key-00c0ffee",
+                "name": "build-server",
+                "models": ["smollm2-135m-instruct"],
+                "weight": 2.5,
+                "requests_per_min": 60,
+                "tokens_per_min": 100_000,
+                "max_in_flight": 4,
+                "cache_group": "team",
+                "expires_unix_s": END,
+                "created_unix_s": END - 1000,
+                "in_flight": 3,
+            },
+            {"id": "key-00000001", "name": "everything-open"},
+        ]
+    },
+    0,
+)
+COUNTS = {
+    "requests": 4711,
+    "prompt_tokens": 1_234_567,
+    "cached_tokens": 654_321,
+    "generated_tokens": 98_765,
+}
+USAGE = (
+    200,
+    {
+        "by": "key",
+        "rows": [
+            {"key": "key-00c0ffee", "name": "build-server"} | COUNTS,
+            {"key": "", "name": ""} | COUNTS,
+        ],
+    },
+    0,
+)
 TELEMETRY = (
     200,
     {
@@ -180,6 +219,8 @@ def everything(stand_in):
         ("GET", "/admin/events"): EVENTS,
         ("GET", "/admin/logs"): (200, LOG, 0),
         ("GET", "/admin/sessions"): SESSIONS,
+        ("GET", "/admin/keys"): KEYS,
+        ("GET", "/admin/usage"): USAGE,
     }
     for node in ("local-1", "local-2", "mini-a", "mini-c", "mini-d"):
         stand_in.answers[("GET", f"/admin/nodes/{node}/telemetry")] = TELEMETRY

@@ -146,11 +146,11 @@ def test_page_reconnects_by_itself_when_the_server_comes_back(page):
 
 def test_refused_stream_shows_the_servers_words(page, stand_in):
     stand_in.refusal = (
-        401,
-        {"title": "Unauthorized", "detail": "This server wants the admin token."},
+        403,
+        {"title": "Forbidden", "detail": "This server answers other names."},
     )
     page.open(stand_in.url)
-    page.wait_text(".banner", "This server wants the admin token.")
+    page.wait_text(".banner", "This server answers other names.")
 
 
 def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field(page, stand_in):

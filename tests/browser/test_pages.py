@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from stand_in import built_page, busy_fleet, cluster, pool
 from support import ALIAS, Stream
 
-PAGES = ["clusters", "chat", "live", "bench", "nodes", "settings", "logs", "api"]
+PAGES = ["clusters", "chat", "live", "bench", "nodes", "keys", "settings", "logs", "api"]
 FIRST_LOAD_MAX = 250_000
 
 
@@ -26,6 +26,7 @@ def fill(page, stand_in, name):
     answers.everything(stand_in)
     go(page, stand_in, name)
     wanted = {"live": ".chart canvas", "settings": ".setting", "logs": ".log", "nodes": ".facts"}
+    wanted["keys"] = "[data-usage]"
     page.wait("its content", lambda: page.find_all(wanted.get(name, "main > *")))
     if name == "bench":
         page.button("Measure").click()
@@ -52,7 +53,7 @@ def test_a_page_whose_routes_the_server_lacks_says_so_politely(page, stand_in, n
     if name == "bench":
         stand_in.answers[("POST", "/admin/bench")] = (404, {"detail": "there is nothing at x"}, 0)
         page.button("Measure").click()
-    if name in ("live", "bench", "settings", "logs"):
+    if name in ("live", "bench", "keys", "settings", "logs"):
         page.wait_text(".unavailable", "This server does not offer")
     assert not page.find_all("main .trouble, main [role=alert]")
     assert page.complaints_of_axe() == []

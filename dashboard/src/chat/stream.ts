@@ -1,4 +1,5 @@
 // Asks /v1/chat/completions and reads the answer as it comes.
+import { request } from "../access";
 import { problemOf } from "../api";
 import { flag, list, number, or, record, text } from "../decode";
 import { takeEvents } from "../follow";
@@ -84,7 +85,7 @@ export async function ask(
 ): Promise<Answer> {
   let pieces = 0;
   try {
-    const answer = await fetch("/v1/chat/completions", {
+    const answer = await request("/v1/chat/completions", {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: bodyOf(question),

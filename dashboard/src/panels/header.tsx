@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { type Fleet } from "../api";
+import { type Fleet, logOut } from "../api";
 import { Mark } from "../parts/hull";
 import { type Tone } from "../parts/tip";
 import { type PageId } from "../route";
-import { type Health, healthOf, lastOf, type Stream } from "../state";
+import { type Access, type Health, healthOf, lastOf, type Stream } from "../state";
 import { currentTheme, setTheme } from "../theme";
 import { Nav } from "./nav";
 
@@ -55,18 +55,27 @@ function skip(event: MouseEvent) {
   document.getElementById("main")?.focus();
 }
 
+// The page begins anew: nothing of what it knew stays for whoever comes next.
+async function leave() {
+  await logOut();
+  location.reload();
+}
+
 interface Props {
   stream: Stream<Fleet>;
+  access: Access;
   page: PageId;
   addCluster: () => void;
 }
 
-export function Header({ stream, page, addCluster }: Props) {
-  const fleet = lastOf(stream)?.value;
+export function Header({ stream, access, page, addCluster }: Props) {
+  const open = access === "open";
+  const fleet = open ? lastOf(stream)?.value : undefined;
   const { tone, words } = healthShown(stream);
   useEffect(() => {
-    document.title = tone === "wait" || tone === "out" ? `${words} · Flotilla` : "Flotilla";
-  }, [tone, words]);
+    const news = !open ? "Log in" : tone === "wait" || tone === "out" ? words : "";
+    document.title = news ? `${news} · Flotilla` : "Flotilla";
+  }, [open, tone, words]);
   return (
     <header class="bridge">
       <a class="skip" href={location.hash} onClick={skip}>
@@ -77,17 +86,36 @@ export function Header({ stream, page, addCluster }: Props) {
         <h1 class="wordmark">Flotilla</h1>
       </a>
       {fleet && <span class="version">{fleet.version}</span>}
-      <span class="health" data-tone={tone} role="status">
-        <span class="lamp" aria-hidden="true" />
-        {words}
-      </span>
+      {open && (
+        <span class="health" data-tone={tone} role="status">
+          <span class="lamp" aria-hidden="true" />
+          {words}
+        </span>
+      )}
       <span class="spring" />
-      <button type="button" class="button on-bridge" disabled={!fleet} onClick={addCluster}>
-        Add<span class="wide-only"> Argo cluster</span>
-        <span class="spoken narrow-only"> Argo cluster</span>
-      </button>
+      {open && (
+        <button type="button" class="button on-bridge" disabled={!fleet} onClick={addCluster}>
+          Add<span class="wide-only"> Argo cluster</span>
+          <span class="spoken narrow-only"> Argo cluster</span>
+        </button>
+      )}
+      {fleet?.login && (
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Log out"
+          title="Log out"
+          onClick={leave}
+        >
+          <svg viewBox="0 0 20 20" aria-hidden="true">
+            <polyline points="8,3.5 3.5,3.5 3.5,16.5 8,16.5" />
+            <polyline points="12.5,6 16.5,10 12.5,14" />
+            <line x1="7.5" y1="10" x2="16.5" y2="10" />
+          </svg>
+        </button>
+      )}
       <ThemeToggle />
-      <Nav page={page} />
+      {open && <Nav page={page} />}
     </header>
   );
 }

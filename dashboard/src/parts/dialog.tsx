@@ -8,6 +8,7 @@ interface Props {
   action: string;
   danger?: boolean;
   wide?: boolean;
+  tells?: boolean; // it has nothing to ask: there is no Cancel
   close: () => void;
   submit: () => Promise<Outcome>;
   children: ComponentChildren;
@@ -15,7 +16,8 @@ interface Props {
 
 // A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words.
 export function Dialog(props: Props) {
-  const { title, action, danger = false, wide = false, close, submit, children } = props;
+  const { title, action, danger = false, wide = false, tells = false } = props;
+  const { close, submit, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const gone = useRef(false);
   const heading = useId();
@@ -59,9 +61,11 @@ export function Dialog(props: Props) {
           </div>
         )}
         <div class="dialog-actions">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
+          {!tells && (
+            <button type="button" class="button" onClick={close}>
+              Cancel
+            </button>
+          )}
           <button type="submit" class={danger ? "button danger" : "button primary"} disabled={busy}>
             {busy ? "Asking the server…" : action}
           </button>

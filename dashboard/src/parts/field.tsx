@@ -9,10 +9,15 @@ interface Props {
   placeholder?: string;
   numeric?: boolean;
   autofocus?: boolean;
+  secret?: boolean;
 }
+
+const plain = { type: "text", autocomplete: "off" } as const;
+const hidden = { type: "password", autocomplete: "current-password" } as const;
 
 export function Field(props: Props) {
   const { label, hint, value, change, wrong = "", placeholder = "", numeric, autofocus } = props;
+  const { secret = false } = props;
   const id = useId();
   return (
     <div class="field">
@@ -22,7 +27,7 @@ export function Field(props: Props) {
         value={value}
         placeholder={placeholder}
         inputMode={numeric ? "numeric" : "text"}
-        autocomplete="off"
+        {...(secret ? hidden : plain)}
         autocapitalize="off"
         spellcheck={false}
         autofocus={autofocus ?? false}
@@ -30,7 +35,7 @@ export function Field(props: Props) {
         aria-describedby={`${id}-hint`}
         onInput={(event) => change(event.currentTarget.value)}
       />
-      <span id={`${id}-hint`} class={wrong ? "hint wrong" : "hint"}>
+      <span id={`${id}-hint`} class={wrong ? "hint wrong" : "hint"} aria-live="polite">
         {wrong || hint}
       </span>
     </div>
