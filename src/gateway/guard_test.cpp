@@ -15,7 +15,7 @@ http::Request local(std::string method = "GET") {
   return request;
 }
 
-const Instant kNow{};
+constexpr Instant kNow{};
 
 TEST(Guard, serves_this_machine_without_token_or_key) {
   KeyRing keys;

@@ -8,7 +8,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-const Instant kNow{};
+constexpr Instant kNow{};
 
 TEST(Logins, a_log_in_holds_until_it_ends) {
   Logins logins;
