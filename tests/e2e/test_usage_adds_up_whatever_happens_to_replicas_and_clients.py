@@ -84,13 +84,13 @@ def test_usage_is_what_clients_got_and_what_runners_made(server):
         wait_until(f"the runners' {name} are the same", lambda: total(counted(server), name) == sum(
             metric(server, f"flotilla_replica_{told}_total").values()), 10)
 
-    # A replica is killed with half of the answers in it, and one client goes away.
-    streams = [ann.begin(f"Longer story {number}", 150) for number in range(6)]
+    # One client goes away, and a replica is killed with half of the answers in it.
     gone = bob.sdk.chat.completions.create(messages=[{"role": "user", "content": "Never mind"}], stream=True,
                                            max_tokens=400, **MODEL)
     for _, _ in zip(range(8), gone):
         pass
     gone.close()
+    streams = [ann.begin(f"Longer story {number}", 250) for number in range(6)]
     wait_until("all are under way", lambda: all(stream.pieces > 4 for stream in streams))
     os.kill(server.runners()[0], signal.SIGKILL)
     for stream in streams:
@@ -118,7 +118,7 @@ def test_usage_is_what_clients_got_and_what_runners_made(server):
         return metric(server, "flotilla_replica_generated_tokens_total")[survivor] - passed_on[survivor]
 
     wait_until("the survivor has told", lambda: surplus() >= 0, 10)
-    assert surplus() <= 20
+    assert surplus() <= 100, "a second's steps"
 
 
 def test_usage_is_told_by_day_as_csv_and_by_the_command(server):
