@@ -8,7 +8,8 @@ async function copy(words: string): Promise<boolean> {
   } catch {
     const area = document.createElement("textarea");
     area.value = words;
-    document.body.append(area);
+    // Behind an open dialog nothing can be selected.
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
     area.select();
     const done = document.execCommand("copy");
     area.remove();
