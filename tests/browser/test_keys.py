@@ -129,6 +129,10 @@ def test_a_key_is_made_with_all_its_options_and_its_secret_shown_once(inside, gu
     inside.wait("no dialog", lambda: not inside.find_all("dialog"))
     inside.wait_text("[data-key=build-server]", "synthetic, other 2.5 60 100,000 4 team")
     assert secret not in inside.driver.page_source
+    inside.button("Create a key").click()
+    inside.field("Name").send_keys(Keys.CONTROL, "v")
+    assert inside.field("Name").get_attribute("value") == secret, "what was copied"
+    inside.button("Cancel", "dialog").click()
     (key,) = guarded.get_json("/admin/keys")["keys"]
     expected = {
         "name": "build-server",
