@@ -55,4 +55,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   engine_instruction(GGML_AVX512_BF16 avx512_bf16)
 endif()
 
+# As C++23 clang asks more of std::unique_ptr than its sources, which are C++17, give.
+set(flotilla_standard ${CMAKE_CXX_STANDARD})
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(CMAKE_CXX_STANDARD 17)
+endif()
 add_subdirectory(${llama_source} ${CMAKE_BINARY_DIR}/llama.cpp EXCLUDE_FROM_ALL SYSTEM)
+set(CMAKE_CXX_STANDARD ${flotilla_standard})
