@@ -31,6 +31,10 @@ void add_serve_command(CLI::App& app, CommandResult& result) {
       ->add_option("--admin-token-file", options->admin_token_file,
                    "File with the token that /admin asks for")
       ->envname("FLOTILLA_ADMIN_TOKEN_FILE");
+  command->add_option("--tls-cert", options->tls_certificate,
+                      "PEM file with the server's certificate and its chain; read again when it "
+                      "changes");
+  command->add_option("--tls-key", options->tls_key, "PEM file with that certificate's key");
   command->add_flag("--allow-anonymous", options->allow_anonymous,
                     "Serve /v1 to anyone without a key");
   command->add_option("--log-level", *log_level, "debug, info, warning or error")

@@ -15,6 +15,7 @@
 #include "api/error_body.h"
 #include "base/log.h"
 #include "forms/form_routes.h"
+#include "gateway/front.h"
 #include "gateway/history.h"
 #include "gateway/metrics.h"
 #include "gateway/routes.h"
@@ -146,6 +147,8 @@ Result<int> run_gateway(const GatewayOptions& options) {
   const Knobs& knobs = settings->knobs();
 
   asio::io_context io(1);
+  const auto front = Front::make(options);
+  if (!front) return fail(front.error());
   SystemClock clock;
   Random random(random_seed());
   History history;
@@ -185,6 +188,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
                   .metrics = metrics,
                   .version = options.version,
                   .endpoint = {},
+                  .itself = {},
                   .requests = requests,
                   .refusals = refusals,
                   .text = text};
@@ -210,19 +214,25 @@ Result<int> run_gateway(const GatewayOptions& options) {
   http::Server server(
       io.get_executor(), [&router](http::Exchange& exchange) { return router.handle(exchange); },
       server_options);
+  (*front)->equip(server);
   const auto port = server.listen_tcp(options.host, options.port);
   if (!port) return fail(port.error());
+  auto itself = listen_to_itself(server, options, *port);
+  if (!itself) return fail(itself.error());
+  service.itself = std::move(*itself);
   lock->describe(fmt::format("pid {}, port {}", platform::own_pid(), *port));
   const std::string shown_host =
       options.host == "0.0.0.0" || options.host == "::" ? "127.0.0.1" : options.host;
-  service.endpoint = fmt::format("http://{}:{}/v1", shown_host, *port);
-  log::info("serving {} (dashboard http://{}:{}/)", service.endpoint, shown_host, *port);
-  std::printf("flotilla: listening on http://%s:%u\n", shown_host.c_str(),
-              static_cast<unsigned>(*port));
+  const std::string url =
+      fmt::format("{}://{}:{}", (*front)->speaks_tls() ? "https" : "http", shown_host, *port);
+  service.endpoint = url + "/v1";
+  log::info("serving {} (dashboard {}/)", service.endpoint, url);
+  std::printf("flotilla: listening on %s\n", url.c_str());
   std::fflush(stdout);
 
   control.restore();
   asio::co_spawn(io, serve_until_signal(io, server, service), asio::detached);
+  asio::co_spawn(io, (*front)->watch_certificate(server), asio::detached);
   io.run();
   return 0;
 }

@@ -14,6 +14,8 @@ struct GatewayOptions {
   std::filesystem::path state_dir;         // one gateway a directory
   std::filesystem::path admin_token_file;  // empty = none
   bool allow_anonymous = false;            // /v1 without a key from anywhere
+  std::filesystem::path tls_certificate;   // PEM, with its chain; empty = plain HTTP
+  std::filesystem::path tls_key;
   std::string version;
 };
 

@@ -7,6 +7,7 @@
 #include "gateway/key_ring.h"
 #include "gateway/refusals.h"
 #include "gateway/request_log.h"
+#include "http/client.h"
 #include "http/router.h"
 
 namespace flotilla::gateway {
@@ -29,7 +30,8 @@ struct Service {
   Metrics& metrics;
   bool bench_runs = false;
   std::string version;
-  std::string endpoint;  // http://HOST:PORT/v1
+  std::string endpoint;   // http://HOST:PORT/v1
+  http::Endpoint itself;  // where the server reaches itself
   RequestLog& requests;
   Refusals& refusals;
   BlockingThread& text;       // parses what is too large for the I/O thread
