@@ -35,6 +35,11 @@ void add_serve_command(CLI::App& app, CommandResult& result) {
                       "PEM file with the server's certificate and its chain; read again when it "
                       "changes");
   command->add_option("--tls-key", options->tls_key, "PEM file with that certificate's key");
+  command
+      ->add_option("--trusted-proxy", options->trusted_proxies,
+                   "Address or range of a proxy whose X-Forwarded-For and -Proto are believed; may "
+                   "be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--allow-anonymous", options->allow_anonymous,
                     "Serve /v1 to anyone without a key");
   command->add_option("--log-level", *log_level, "debug, info, warning or error")

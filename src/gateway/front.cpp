@@ -30,6 +30,11 @@ Result<void> check_tls_flags(const GatewayOptions& options) {
 Result<std::unique_ptr<Front>> Front::make(const GatewayOptions& options) {
   auto front = std::make_unique<Front>();
   if (auto may = check_tls_flags(options); !may) return fail(may.error());
+  for (const std::string& proxy : options.trusted_proxies) {
+    auto range = http::AddressRange::parse(proxy);
+    if (!range) return fail(range.error().code, "--trusted-proxy: " + range.error().message);
+    front->trusted_proxies_.push_back(*range);
+  }
   if (options.tls_certificate.empty()) return front;
   front->files_ = std::make_unique<http::CertificateFiles>(options.tls_certificate.string(),
                                                            options.tls_key.string());

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "gateway/blocking_thread.h"
 #include "gateway/gateway.h"
 #include "http/certificate.h"
 #include "http/client.h"
+#include "http/forwarded.h"
 #include "http/server.h"
 
 namespace flotilla::gateway {
@@ -17,6 +19,7 @@ class Front {
   // InvalidArgument naming the flag, its value and the remedy.
   static Result<std::unique_ptr<Front>> make(const GatewayOptions& options);
 
+  const std::vector<http::AddressRange>& trusted_proxies() const { return trusted_proxies_; }
   bool speaks_tls() const { return files_ != nullptr; }
   // Gives the server its certificate, before it listens.
   void equip(http::Server& server) const;
@@ -25,6 +28,7 @@ class Front {
   Awaitable<void> watch_certificate(http::Server& server);
 
  private:
+  std::vector<http::AddressRange> trusted_proxies_;
   std::unique_ptr<http::CertificateFiles> files_;  // null: plain HTTP
   std::unique_ptr<http::Certificate> first_;
   std::unique_ptr<BlockingThread> thread_;  // reads the files

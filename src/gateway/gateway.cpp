@@ -210,6 +210,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   http::ServerOptions server_options;
   server_options.body_max_bytes = knobs.body_max_bytes;
   server_options.error_response = plain_error;
+  server_options.trusted_proxies = (*front)->trusted_proxies();
   server_options.request_id = [&random] { return make_request_id(random); };
   http::Server server(
       io.get_executor(), [&router](http::Exchange& exchange) { return router.handle(exchange); },

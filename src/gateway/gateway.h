@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -16,6 +17,7 @@ struct GatewayOptions {
   bool allow_anonymous = false;            // /v1 without a key from anywhere
   std::filesystem::path tls_certificate;   // PEM, with its chain; empty = plain HTTP
   std::filesystem::path tls_key;
+  std::vector<std::string> trusted_proxies;  // addresses and ranges
   std::string version;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "http/forwarded.h"
 
 namespace flotilla::http {
 namespace {
@@ -135,9 +136,11 @@ Awaitable<bool> Connection::read_request(RequestHead& head) {
 }
 
 void Connection::set_peer(Request& request) const {
-  request.peer = peer_.address;
-  request.peer_is_loopback = peer_.loopback;
-  request.by_tls = peer_.tls != nullptr;
+  Remote remote{.address = peer_.address, .by_tls = peer_.tls != nullptr};
+  remote = find_remote(std::move(remote), request.headers, core_->options.trusted_proxies);
+  request.peer = std::move(remote.address);
+  request.peer_is_loopback = peer_.loopback && !remote.forwarded;
+  request.by_tls = remote.by_tls;
 }
 
 // More bytes into in_, at most `bytes` of them.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "http/certificate.h"
+#include "http/forwarded.h"
 #include "http/message.h"
 
 namespace flotilla::http {
@@ -49,6 +50,8 @@ struct ServerOptions {
   Duration body_timeout = std::chrono::seconds(120);  // from the head to a whole body
   Duration idle_timeout = std::chrono::seconds(120);  // between requests of a connection
   Duration write_stall = std::chrono::seconds(60);    // without a byte taken by the client
+  // From these Forwarded and X-Forwarded-For/-Proto say who the request's peer is.
+  std::vector<AddressRange> trusted_proxies;
   // The kernel's buffer of a connection: what a slow reader has in flight beyond what it took.
   int send_buffer_bytes = 64 << 10;
   // The answer to what never reaches the handler (malformed, too large, too slow), in the form of
