@@ -40,6 +40,11 @@ void add_serve_command(CLI::App& app, CommandResult& result) {
                    "Address or range of a proxy whose X-Forwarded-For and -Proto are believed; may "
                    "be repeated")
       ->allow_extra_args(false);
+  command
+      ->add_option("--cors-origin", options->cors_origins,
+                   "Site whose pages may use /v1 with a key, as https://app.example; * = all; may "
+                   "be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--allow-anonymous", options->allow_anonymous,
                     "Serve /v1 to anyone without a key");
   command->add_option("--log-level", *log_level, "debug, info, warning or error")

@@ -30,6 +30,9 @@ Result<void> check_tls_flags(const GatewayOptions& options) {
 Result<std::unique_ptr<Front>> Front::make(const GatewayOptions& options) {
   auto front = std::make_unique<Front>();
   if (auto may = check_tls_flags(options); !may) return fail(may.error());
+  auto cors = http::Cors::make(options.cors_origins);
+  if (!cors) return fail(cors.error().code, "--cors-origin: " + cors.error().message);
+  front->cors_ = std::move(*cors);
   for (const std::string& proxy : options.trusted_proxies) {
     auto range = http::AddressRange::parse(proxy);
     if (!range) return fail(range.error().code, "--trusted-proxy: " + range.error().message);
@@ -44,6 +47,15 @@ Result<std::unique_ptr<Front>> Front::make(const GatewayOptions& options) {
   front->first_ = std::make_unique<http::Certificate>(std::move(*read));
   front->thread_ = std::make_unique<BlockingThread>();
   return front;
+}
+
+http::Handler Front::before(http::Handler routes) const {
+  if (!cors_.allows_any()) return routes;
+  // /admin is for our own pages only.
+  return [this, routes = std::move(routes)](http::Exchange& exchange) {
+    const bool open = exchange.request().path().starts_with("/v1/");
+    return open ? cors_.handle(exchange, routes) : routes(exchange);
+  };
 }
 
 void Front::equip(http::Server& server) const {

@@ -7,6 +7,7 @@
 #include "gateway/gateway.h"
 #include "http/certificate.h"
 #include "http/client.h"
+#include "http/cors.h"
 #include "http/forwarded.h"
 #include "http/server.h"
 
@@ -20,6 +21,8 @@ class Front {
   static Result<std::unique_ptr<Front>> make(const GatewayOptions& options);
 
   const std::vector<http::AddressRange>& trusted_proxies() const { return trusted_proxies_; }
+  // The routes, with CORS before those of /v1 where some site is allowed.
+  http::Handler before(http::Handler routes) const;
   bool speaks_tls() const { return files_ != nullptr; }
   // Gives the server its certificate, before it listens.
   void equip(http::Server& server) const;
@@ -29,6 +32,7 @@ class Front {
 
  private:
   std::vector<http::AddressRange> trusted_proxies_;
+  http::Cors cors_;
   std::unique_ptr<http::CertificateFiles> files_;  // null: plain HTTP
   std::unique_ptr<http::Certificate> first_;
   std::unique_ptr<BlockingThread> thread_;  // reads the files

@@ -212,9 +212,10 @@ Result<int> run_gateway(const GatewayOptions& options) {
   server_options.error_response = plain_error;
   server_options.trusted_proxies = (*front)->trusted_proxies();
   server_options.request_id = [&random] { return make_request_id(random); };
-  http::Server server(
-      io.get_executor(), [&router](http::Exchange& exchange) { return router.handle(exchange); },
-      server_options);
+  http::Server server(io.get_executor(), (*front)->before([&router](http::Exchange& exchange) {
+    return router.handle(exchange);
+  }),
+                      server_options);
   (*front)->equip(server);
   const auto port = server.listen_tcp(options.host, options.port);
   if (!port) return fail(port.error());

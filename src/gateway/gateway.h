@@ -18,6 +18,7 @@ struct GatewayOptions {
   std::filesystem::path tls_certificate;   // PEM, with its chain; empty = plain HTTP
   std::filesystem::path tls_key;
   std::vector<std::string> trusted_proxies;  // addresses and ranges
+  std::vector<std::string> cors_origins;     // other sites whose pages may use /v1
   std::string version;
 };
 
