@@ -172,6 +172,12 @@ Result<int> run_gateway(const GatewayOptions& options) {
   Metrics metrics;
   if (auto read = read_stored_keys(control, keys); !read) return fail(read.error());
   if (auto may = check_address(options, *token, keys); !may) return fail(may.error());
+  if (!is_loopback_address(options.host) && !(*front)->speaks_tls()) {
+    log::warning(
+        "--host {} without --tls-cert: keys and answers cross the network in the clear, unless "
+        "nothing but a proxy that speaks TLS reaches it",
+        options.host);
+  }
   RequestLog requests(clock, &metrics);
   Refusals refusals;
   BlockingThread text;
