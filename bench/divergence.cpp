@@ -4,6 +4,7 @@
 // Ours are good when their figure is within 3 % of the stock one.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -86,13 +87,14 @@ int run(int argc, char** argv) {
   LoadedModel stock = load(file, Kernels::Stock, threads, length);
   LoadedModel ours = load(file, Kernels::Flotilla, threads, length);
   const std::vector<Token> all = exact.tokenizer->tokenize(text, false, false);
-  if (all.size() < static_cast<std::size_t>(kStreams * length)) {
+  if (all.size() < std::size_t{kStreams} * static_cast<std::size_t>(length)) {
     std::fprintf(stderr, "divergence: the text has %zu tokens only\n", all.size());
     return 1;
   }
   std::vector<std::vector<Token>> streams;
   for (int i = 0; i < kStreams; ++i) {
-    streams.emplace_back(all.begin() + i * length, all.begin() + (i + 1) * length);
+    const auto begin = all.begin() + std::ptrdiff_t{i} * length;
+    streams.emplace_back(begin, begin + length);
   }
   double sums[2] = {};
   for (int at = 0; at < length; ++at) {

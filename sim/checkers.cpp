@@ -82,6 +82,10 @@ void Checkers::on_drop(const DropReplica& drop, Instant now) {
     breaks(fmt::format("replica {} was dropped with {} tickets, {} were in it",
                        number(drop.launch.replica), drop.tickets.size(), it.inside));
   }
+  if (drop.reason == "drained" && !drop.tickets.empty() && now < it.drain_until) {
+    breaks(fmt::format("replica {} is called drained with {} tickets in it",
+                       number(drop.launch.replica), drop.tickets.size()));
+  }
   for (const TicketId id : drop.tickets) on_left(id);
   on_failure(drop.launch, now);
   it.ready = 0;
@@ -103,8 +107,13 @@ void Checkers::on_came_back(ReplicaIndex replica) {
   }
 }
 
-void Checkers::on_drain(ReplicaIndex replica, AfterDrain after) {
+void Checkers::on_drain(ReplicaIndex replica, AfterDrain after, bool force, Instant now) {
   Shadow& it = shadow(replica);
+  if (force) {
+    it.drain_until = now;
+  } else if (!it.removed) {
+    it.drain_until = now + scenario_.settings.heal.drain;
+  }
   it.draining = true;
   it.held = after == AfterDrain::Hold;
   it.asked = after == AfterDrain::Restart;
@@ -175,6 +184,10 @@ void Checkers::on_dispatched(TicketId id, Launch launch, bool resumes, Instant) 
   if (it.ready == 0 || it.ready != launch.number) {
     breaks(fmt::format("ticket {} was sent to replica {} which is not ready", number(id), name));
   }
+  if (held.began && *held.began != it.generation) {
+    breaks(fmt::format("ticket {} began in generation {} and goes on in {}", number(id),
+                       static_cast<unsigned>(*held.began), static_cast<unsigned>(it.generation)));
+  }
   if (it.draining && !resumes) breaks(fmt::format("replica {} drains and got a new request", name));
   if (++it.inside > it.places) {
     breaks(fmt::format("replica {} holds {} tickets on {} places", name, it.inside, it.places));
@@ -185,6 +198,12 @@ void Checkers::on_dispatched(TicketId id, Launch launch, bool resumes, Instant) 
   held.accepted = true;
   held.waits = false;
   held.in = launch;
+}
+
+void Checkers::on_first_byte(TicketId id) {
+  const auto found = tickets_.find(id);
+  if (found == tickets_.end() || !found->second.in) return;
+  found->second.began = shadow(found->second.in->replica).generation;
 }
 
 void Checkers::on_left(TicketId id) {

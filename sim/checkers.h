@@ -30,7 +30,7 @@ class Checkers {
   void on_node(cluster::ReplicaIndex replica, bool up, Instant now);
   // The pool has been told that its node is back: it must be under way.
   void on_came_back(cluster::ReplicaIndex replica);
-  void on_drain(cluster::ReplicaIndex replica, cluster::AfterDrain after);
+  void on_drain(cluster::ReplicaIndex replica, cluster::AfterDrain after, bool force, Instant now);
   void on_resume(cluster::ReplicaIndex replica);
 
   // tickets
@@ -38,6 +38,7 @@ class Checkers {
   void on_queued(cluster::TicketId id, Instant now);
   void on_waits_again(cluster::TicketId id);
   void on_dispatched(cluster::TicketId id, cluster::Launch launch, bool resumes, Instant now);
+  void on_first_byte(cluster::TicketId id);
   void on_left(cluster::TicketId id);  // gave its place back, or lost it
   void on_ended(cluster::TicketId id, Instant now);
   void on_refused(cluster::TicketId id, const Error& error, bool accepted, Instant now);
@@ -66,6 +67,7 @@ class Checkers {
     bool draining = false;
     bool held = false;
     bool removed = false;
+    Instant drain_until{};  // whoever is in it until then may finish
     bool node_up = true;
     bool starts = false;  // an attempt or a runner is there
     bool asked = false;   // admin asked for the next start
@@ -81,6 +83,7 @@ class Checkers {
     std::uint64_t tokens = 0;
     Instant deadline;
     std::optional<cluster::Launch> in;
+    std::optional<cluster::Generation> began;  // the client has bytes of this one
     bool waits = false;
     bool accepted = false;
     int kills = 0;

@@ -93,6 +93,7 @@ void World::owner_hears(int node, const Job& job, Agenda::Deed deed) {
 void World::on_job_first_byte(const Job& job, int node) {
   owner_hears(node, job, [this, id = job.ticket] {
     requests_.at(id).any_byte = true;
+    checkers_.on_first_byte(id);
     pool_.first_byte(id, agenda_.now());
     act();
   });

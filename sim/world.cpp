@@ -300,8 +300,9 @@ void World::handshake(std::size_t node) {
 void World::drain(std::size_t member, AfterDrain after) {
   const auto index = static_cast<ReplicaIndex>(member);
   note("drain replica {} ({})", member, static_cast<int>(after));
-  checkers_.on_drain(index, after);
-  pool_.drain(index, after, random_.chance(0.2), agenda_.now());
+  const bool force = random_.chance(0.2);
+  checkers_.on_drain(index, after, force, agenda_.now());
+  pool_.drain(index, after, force, agenda_.now());
   if (after == AfterDrain::Remove) members_[member].removed = true;
   act();
 }

@@ -1,8 +1,6 @@
 #include "api/json_schema.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
@@ -10,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "api/schema_pattern.h"
+#include "api/schema_leaves.h"
 #include "api/schema_words.h"
 
 namespace flotilla::api {
@@ -21,51 +19,21 @@ using namespace schema;
 constexpr std::size_t kBytesMax = 64 << 10;
 constexpr int kDepthMax = 64;
 constexpr int kNodesMax = 2000;
-constexpr std::int64_t kRepetitionMax = 1000;
 // Properties that may be left out: rules grow with the square of their number.
 constexpr int kOptionalMax = 200;
-constexpr double kBoundMax = 1e15;  // whole numbers that a double and the rules agree on
-
-// Formats that are patterns; narrower than their standards, so that all that is written is right.
-// Empty: not one of them.
-std::string_view pattern_of_format(std::string_view format) {
-  if (format == "email")
-    return R"(^[a-z0-9]{1,32}(\.[a-z0-9]{1,16}){0,2}@([a-z0-9]{1,32}\.){1,3}[a-z]{2,8}$)";
-  if (format == "hostname") return R"(^([a-z0-9]{1,32}\.){0,4}[a-z]{2,16}$)";
-  if (format == "ipv4") {
-    return R"(^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$)";
-  }
-  return {};
-}
-
-// "a~1b" -> "a/b", "%24" -> "$"
-std::string pointer_part(std::string_view part) {
-  std::string out;
-  for (std::size_t i = 0; i < part.size(); ++i) {
-    const std::string_view rest = part.substr(i);
-    unsigned code = 0;
-    if (rest.starts_with("~0") || rest.starts_with("~1")) {
-      out += rest[1] == '0' ? '~' : '/';
-      ++i;
-    } else if (rest.size() > 2 && rest[0] == '%' &&
-               std::from_chars(rest.data() + 1, rest.data() + 3, code, 16).ptr == rest.data() + 3) {
-      out += static_cast<char>(code);
-      i += 2;
-    } else {
-      out += rest[0];
-    }
-  }
-  return out;
-}
 
 class SchemaWalk {
  public:
   SchemaWalk(const json::Value& root, std::string path, SchemaUse use, json::Fault& fault)
-      : root_(root), path_(std::move(path)), strict_(use == SchemaUse::Answer), fault_(fault) {}
+      : root_(root),
+        path_(std::move(path)),
+        fault_(fault),
+        objections_(fault, use == SchemaUse::Answer) {}
 
   std::string run() {
     if (const std::size_t bytes = json::to_text(root_).size(); bytes > kBytesMax) {
-      refuse(path_, fmt::format("has {} bytes; at most {} are taken", bytes, kBytesMax));
+      objections_.refuse(path_,
+                         fmt::format("has {} bytes; at most {} are taken", bytes, kBytesMax));
       return {};
     }
     name_of(root_, path_, "#");
@@ -86,17 +54,6 @@ class SchemaWalk {
     bool referred = false;
   };
 
-  json::Value refuse(const std::string& path, const std::string& what) {
-    fault_.set(path, fmt::format("{} {}", path, what), "invalid_schema");
-    return {};
-  }
-
-  // Something that cannot be held: refused where all must hold, else left out.
-  void leave_out(const std::string& path, std::string_view word, const std::string& why = {}) {
-    if (!strict_) return;
-    refuse(fmt::format("{}.{}", path, word), why.empty() ? "is not supported; leave it out" : why);
-  }
-
   std::string name_of(const json::Value& schema, const std::string& path,
                       const std::string& pointer) {
     const auto [known, fresh] = names_.emplace(&schema, targets_.size());
@@ -107,13 +64,15 @@ class SchemaWalk {
   json::Value node(const json::Value& schema, const std::string& path, int depth) {
     if (fault_) return {};
     if (++nodes_ > kNodesMax) {
-      return refuse(path_, fmt::format("has more than {} nodes", kNodesMax));
+      return objections_.refuse(path_, fmt::format("has more than {} nodes", kNodesMax));
     }
-    if (depth > kDepthMax) return refuse(path_, fmt::format("nests deeper than {}", kDepthMax));
+    if (depth > kDepthMax)
+      return objections_.refuse(path_, fmt::format("nests deeper than {}", kDepthMax));
     if (schema == true) return json::Object();
     const json::Object* object = schema.if_object();
     if (object == nullptr) {
-      return refuse(path, fmt::format("is {}; a schema must be an object", json::shown(schema)));
+      return objections_.refuse(
+          path, fmt::format("is {}; a schema must be an object", json::shown(schema)));
     }
     check_words(*object, path);
     json::Value made = form(*object, path, depth);
@@ -124,7 +83,7 @@ class SchemaWalk {
 
   void check_words(const json::Object& object, const std::string& path) {
     for (const auto& member : object) {
-      if (!is_word(view(member.key()))) leave_out(path, view(member.key()));
+      if (!is_word(view(member.key()))) objections_.leave_out(path, view(member.key()));
     }
   }
 
@@ -134,7 +93,8 @@ class SchemaWalk {
     for (const auto& member : object) {
       const std::string_view other = view(member.key());
       if (other == word || is_annotation(other) || one_of(other, beside)) continue;
-      leave_out(path, other, fmt::format("beside {} is not supported; leave one out", word));
+      objections_.leave_out(path, other,
+                            fmt::format("beside {} is not supported; leave one out", word));
     }
   }
 
@@ -158,50 +118,27 @@ class SchemaWalk {
     if (type->is_string()) return typed(object, view(type->get_string()), path, depth);
     const json::Array* types = type->if_array();
     if (types == nullptr || types->empty()) {
-      return refuse(path + ".type", "must be a type's name or a list of them");
+      return objections_.refuse(path + ".type", "must be a type's name or a list of them");
     }
     json::Array made;
     for (const json::Value& one : *types) {
-      if (!one.is_string()) return refuse(path + ".type", "must be a list of types' names");
+      if (!one.is_string())
+        return objections_.refuse(path + ".type", "must be a list of types' names");
       made.push_back(typed(object, view(one.get_string()), path, depth));
     }
     return json::Object{{"anyOf", std::move(made)}};
   }
 
-  const json::Value* resolve(std::string_view pointer) const {
-    if (!pointer.starts_with('#')) return nullptr;
-    pointer.remove_prefix(1);
-    const json::Value* at = &root_;
-    while (!pointer.empty()) {
-      if (pointer[0] != '/') return nullptr;
-      pointer.remove_prefix(1);
-      const std::string part = pointer_part(pointer.substr(0, pointer.find('/')));
-      pointer.remove_prefix(std::min(pointer.size(), pointer.find('/')));
-      if (const json::Object* object = at->if_object()) {
-        at = find(*object, part);
-      } else if (const json::Array* array = at->if_array()) {
-        std::size_t index = 0;
-        const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
-        const bool there =
-            error == std::errc{} && end == part.data() + part.size() && index < array->size();
-        at = there ? &(*array)[index] : nullptr;
-      } else {
-        at = nullptr;
-      }
-      if (at == nullptr) return nullptr;
-    }
-    return at;
-  }
-
   json::Value reference(const json::Object& object, const json::Value& ref,
                         const std::string& path) {
     stands_alone(object, "$ref", {}, path);
-    const json::Value* target = ref.is_string() ? resolve(view(ref.get_string())) : nullptr;
+    const json::Value* target = ref.is_string() ? resolve(root_, view(ref.get_string())) : nullptr;
     if (target == nullptr) {
-      return refuse(path + ".$ref",
-                    fmt::format("is {}, which this schema does not have; a reference must be like "
-                                "\"#/$defs/name\"",
-                                json::shown(ref)));
+      return objections_.refuse(
+          path + ".$ref",
+          fmt::format("is {}, which this schema does not have; a reference must be like "
+                      "\"#/$defs/name\"",
+                      json::shown(ref)));
     }
     const std::string pointer(view(ref.get_string()));
     const std::string name = name_of(*target, path_ + " at " + pointer, pointer);
@@ -211,7 +148,8 @@ class SchemaWalk {
 
   json::Value alternatives(const json::Value& list, const std::string& path, int depth) {
     const json::Array* items = list.if_array();
-    if (items == nullptr || items->empty()) return refuse(path, "must be a list of schemas");
+    if (items == nullptr || items->empty())
+      return objections_.refuse(path, "must be a list of schemas");
     json::Array made;
     for (std::size_t i = 0; i < items->size(); ++i) {
       made.push_back(node((*items)[i], json::item_path(path, i), depth + 1));
@@ -224,7 +162,7 @@ class SchemaWalk {
                        int depth) {
     const json::Array* items = list.if_array();
     if (items == nullptr || items->empty()) {
-      return refuse(path + ".allOf", "must be a list of schemas");
+      return objections_.refuse(path + ".allOf", "must be a list of schemas");
     }
     if (items->size() == 1 && find(object, "properties") == nullptr) {
       stands_alone(object, "allOf", {"type"}, path);
@@ -234,7 +172,8 @@ class SchemaWalk {
     json::Object properties;
     json::Array required;
     if (!merge(object, merged, properties, required, 0)) {
-      leave_out(path, "allOf", "is supported for objects with different properties only");
+      objections_.leave_out(path, "allOf",
+                            "is supported for objects with different properties only");
       return json::Object();
     }
     merged["properties"] = std::move(properties);
@@ -250,8 +189,9 @@ class SchemaWalk {
       const std::string_view word = view(member.key());
       if (is_annotation(word) || (word == "type" && member.value() == "object")) continue;
       if (word == "$ref") {
-        const json::Value* target =
-            member.value().is_string() ? resolve(view(member.value().get_string())) : nullptr;
+        const json::Value* target = member.value().is_string()
+                                        ? resolve(root_, view(member.value().get_string()))
+                                        : nullptr;
         if (target == nullptr || !target->is_object()) return false;
         if (!merge(target->get_object(), to, properties, required, depth + 1)) return false;
       } else if (word == "allOf" && member.value().is_array()) {
@@ -279,7 +219,7 @@ class SchemaWalk {
     stands_alone(object, "enum", {"type"}, path);
     const json::Array* items = values.if_array();
     if (items == nullptr || items->empty()) {
-      return refuse(path + ".enum", "must be a list of at least one value");
+      return objections_.refuse(path + ".enum", "must be a list of at least one value");
     }
     const json::Value* type = find(object, "type");
     const auto of_type = [&](const json::Value& value) {
@@ -294,7 +234,8 @@ class SchemaWalk {
     for (const json::Value& value : *items) {
       if (of_type(value)) right.push_back(value);
     }
-    if (right.empty()) return refuse(path + ".enum", "has no value of the schema's type");
+    if (right.empty())
+      return objections_.refuse(path + ".enum", "has no value of the schema's type");
     return json::Object{{"enum", std::move(right)}};
   }
 
@@ -311,144 +252,32 @@ class SchemaWalk {
 
   json::Value typed(const json::Object& object, std::string_view type, const std::string& path,
                     int depth) {
-    if (type == "string") return string_node(object, path);
-    if (type == "integer") return integer_node(object, path);
-    if (type == "number") {
-      for (const auto& member : object) {
-        if (is_of_numbers(view(member.key()))) {
-          leave_out(path, view(member.key()), "is not supported for numbers with fractions");
-        }
-      }
-      return json::Object{{"type", "number"}};
-    }
+    if (type == "string") return string_leaf(object, path, objections_);
+    if (type == "integer") return integer_leaf(object, path, objections_);
+    if (type == "number") return number_leaf(object, path, objections_);
     if (type == "array") return array_node(object, path, depth);
     if (type == "object") return object_node(object, path, depth);
     if (type == "boolean" || type == "null") return json::Object{{"type", json_name(type)}};
-    return refuse(path + ".type",
-                  fmt::format("is \"{}\"; types are string, number, integer, boolean, null, array "
-                              "and object",
-                              type.substr(0, 40)));
-  }
-
-  static boost::json::string json_name(std::string_view name) {
-    return boost::json::string(name.data(), name.size());
-  }
-
-  // A count of something that is repeated. -1: absent, or left out.
-  std::int64_t count(const json::Object& object, std::string_view word, const std::string& path) {
-    const json::Value* value = find(object, word);
-    if (value == nullptr) return -1;
-    if (!value->is_int64() || value->get_int64() < 0) {
-      refuse(fmt::format("{}.{}", path, word),
-             fmt::format("is {}; it must be a whole number", json::shown(*value)));
-      return -1;
-    }
-    if (value->get_int64() > kRepetitionMax) {
-      leave_out(path, word,
-                fmt::format("is {}; at most {} is supported", value->get_int64(), kRepetitionMax));
-      return -1;
-    }
-    return value->get_int64();
-  }
-
-  // Copies least and most; they must not cross.
-  void counts(const json::Object& object, std::string_view least, std::string_view most,
-              const std::string& path, json::Object& made) {
-    const std::int64_t low = count(object, least, path);
-    const std::int64_t high = count(object, most, path);
-    if (low >= 0 && high >= 0 && low > high) {
-      refuse(path, fmt::format("has {} {} above {} {}", least, low, most, high));
-    }
-    if (low > 0) made[json_name(least)] = low;
-    if (high >= 0) made[json_name(most)] = high;
-  }
-
-  json::Value string_node(const json::Object& object, const std::string& path) {
-    json::Object made{{"type", "string"}};
-    const json::Value* pattern = find(object, "pattern");
-    const json::Value* format = find(object, "format");
-    if (pattern != nullptr) {
-      std::string why = "it must be a string";
-      const auto held =
-          pattern->is_string() ? holdable_pattern(view(pattern->get_string()), why) : std::nullopt;
-      if (!held) {
-        leave_out(path, "pattern",
-                  fmt::format("is {}, which is not supported: {}", json::shown(*pattern), why));
-      } else {
-        made["pattern"] = *held;
-      }
-    }
-    if (format != nullptr && made.size() == 1) {
-      const std::string_view name =
-          format->is_string() ? view(format->get_string()) : std::string_view();
-      if (one_of(name, {"date", "time", "date-time", "uuid"})) {
-        made["format"] = *format;
-      } else if (const std::string_view held = pattern_of_format(name); !held.empty()) {
-        made["pattern"] = json_name(held);
-      } else {
-        leave_out(path, "format",
-                  fmt::format("is {}; date, time, date-time, uuid, email, hostname and ipv4 are "
-                              "supported",
-                              json::shown(*format)));
-      }
-    } else if (format != nullptr) {
-      leave_out(path, "format", "beside pattern is not supported; leave one out");
-    }
-    json::Object lengths;
-    counts(object, "minLength", "maxLength", path, lengths);
-    if (made.size() == 1) {
-      made.insert(lengths.begin(), lengths.end());
-    } else if (!lengths.empty()) {
-      leave_out(path, view(lengths.begin()->key()),
-                "beside pattern or format is not supported; leave one out");
-    }
-    return made;
-  }
-
-  std::optional<double> bound(const json::Object& object, std::string_view word,
-                              const std::string& path) {
-    const json::Value* value = find(object, word);
-    if (value == nullptr) return std::nullopt;
-    const double number = value->is_number() ? value->to_number<double>() : INFINITY;
-    if (std::abs(number) <= kBoundMax) return number;
-    leave_out(path, word,
-              fmt::format("is {}; it must be a number within 1e15", json::shown(*value)));
-    return std::nullopt;
-  }
-
-  json::Value integer_node(const json::Object& object, const std::string& path) {
-    json::Object made{{"type", "integer"}};
-    const json::Value* multiple = find(object, "multipleOf");
-    if (multiple != nullptr && *multiple != 1) leave_out(path, "multipleOf");
-    std::optional<double> low = bound(object, "minimum", path);
-    std::optional<double> high = bound(object, "maximum", path);
-    if (low) low = std::ceil(*low);
-    if (high) high = std::floor(*high);
-    if (const auto over = bound(object, "exclusiveMinimum", path)) {
-      low = std::max(low.value_or(-INFINITY), std::floor(*over) + 1);
-    }
-    if (const auto under = bound(object, "exclusiveMaximum", path)) {
-      high = std::min(high.value_or(INFINITY), std::ceil(*under) - 1);
-    }
-    if (low && high && *low > *high) return refuse(path, "allows no number: its bounds cross");
-    if (low) made["minimum"] = static_cast<std::int64_t>(*low);
-    if (high) made["maximum"] = static_cast<std::int64_t>(*high);
-    return made;
+    return objections_.refuse(
+        path + ".type",
+        fmt::format("is \"{}\"; types are string, number, integer, boolean, null, array "
+                    "and object",
+                    type.substr(0, 40)));
   }
 
   json::Value array_node(const json::Object& object, const std::string& path, int depth) {
     json::Object made{{"type", "array"}};
     for (const std::string_view word : {"contains", "minContains", "maxContains"}) {
-      if (find(object, word) != nullptr) leave_out(path, word);
+      if (find(object, word) != nullptr) objections_.leave_out(path, word);
     }
     if (const json::Value* unique = find(object, "uniqueItems");
         unique != nullptr && *unique != false) {
-      leave_out(path, "uniqueItems");
+      objections_.leave_out(path, "uniqueItems");
     }
     const json::Value* items = find(object, "items");
     const json::Value* first = find(object, "prefixItems");
     if (first == nullptr && items != nullptr && items->is_array()) std::swap(first, items);
-    counts(object, "minItems", "maxItems", path, made);
+    counts(object, "minItems", "maxItems", path, made, objections_);
     if (first != nullptr) return tuple(*first, items, made, path, depth);
     if (items != nullptr) made["items"] = node(*items, path + ".items", depth + 1);
     return made;
@@ -459,20 +288,20 @@ class SchemaWalk {
                     const std::string& path, int depth) {
     const json::Array* list = first.if_array();
     if (list == nullptr || list->empty()) {
-      return refuse(path + ".prefixItems", "must be a list of schemas");
+      return objections_.refuse(path + ".prefixItems", "must be a list of schemas");
     }
     const auto size = static_cast<std::int64_t>(list->size());
     const json::Value* least = find(counts, "minItems");
     const json::Value* most = find(counts, "maxItems");
     if ((least != nullptr && least->get_int64() > size) ||
         (most != nullptr && most->get_int64() < size)) {
-      leave_out(path, "prefixItems",
-                fmt::format("has {} items, which minItems or maxItems rule "
-                            "out; more or fewer are not supported",
-                            size));
+      objections_.leave_out(path, "prefixItems",
+                            fmt::format("has {} items, which minItems or maxItems rule "
+                                        "out; more or fewer are not supported",
+                                        size));
     }
     if (items != nullptr && *items != false && *items != true) {
-      leave_out(path, "items", "beside prefixItems must be false");
+      objections_.leave_out(path, "items", "beside prefixItems must be false");
     }
     json::Array made;
     for (std::size_t i = 0; i < list->size(); ++i) {
@@ -485,13 +314,14 @@ class SchemaWalk {
     for (const std::string_view word :
          {"patternProperties", "propertyNames", "minProperties", "maxProperties",
           "dependentRequired", "dependentSchemas", "dependencies"}) {
-      if (find(object, word) != nullptr) leave_out(path, word);
+      if (find(object, word) != nullptr) objections_.leave_out(path, word);
     }
     json::Object made{{"type", "object"}};
     std::set<std::string> names;
     bool plain = true;  // names that the rules can tell others from
     if (const json::Value* properties = find(object, "properties")) {
-      if (!properties->is_object()) return refuse(path + ".properties", "must be an object");
+      if (!properties->is_object())
+        return objections_.refuse(path + ".properties", "must be an object");
       json::Object list;
       for (const auto& member : properties->get_object()) {
         const std::string name(view(member.key()));
@@ -504,9 +334,10 @@ class SchemaWalk {
     }
     const std::set<std::string> required = required_of(object, names, path);
     if (names.size() - required.size() > kOptionalMax) {
-      return refuse(path, fmt::format("has {} properties that may be left out; at most {} are "
-                                      "supported",
-                                      names.size() - required.size(), kOptionalMax));
+      return objections_.refuse(
+          path, fmt::format("has {} properties that may be left out; at most {} are "
+                            "supported",
+                            names.size() - required.size(), kOptionalMax));
     }
     made["required"] = json::Array(required.begin(), required.end());
     const json::Value* more = find(object, "additionalProperties");
@@ -515,7 +346,7 @@ class SchemaWalk {
       json::Value held = node(*more, path + ".additionalProperties", depth + 1);
       if (plain) made["additionalProperties"] = std::move(held);
     } else if (more != nullptr && !more->is_bool()) {
-      return refuse(path + ".additionalProperties", "must be a boolean or a schema");
+      return objections_.refuse(path + ".additionalProperties", "must be a boolean or a schema");
     } else if (more != nullptr && (plain || *more == false)) {
       made["additionalProperties"] = *more;
     }
@@ -528,7 +359,7 @@ class SchemaWalk {
     const json::Value* required = find(object, "required");
     if (required == nullptr) return out;
     if (!required->is_array()) {
-      refuse(path + ".required", "must be a list of properties' names");
+      objections_.refuse(path + ".required", "must be a list of properties' names");
       return out;
     }
     for (const json::Value& name : required->get_array()) {
@@ -536,8 +367,9 @@ class SchemaWalk {
       if (known) {
         out.emplace(view(name.get_string()));
       } else {
-        leave_out(path, "required",
-                  fmt::format("has {}, which is not among the properties", json::shown(name)));
+        objections_.leave_out(
+            path, "required",
+            fmt::format("has {}, which is not among the properties", json::shown(name)));
       }
     }
     return out;
@@ -545,10 +377,11 @@ class SchemaWalk {
 
   bool is_finite() {
     if (const int at = find_cycle(made_); at >= 0) {
-      refuse(path_, fmt::format("has a cycle: \"{}\" refers to itself without anything between",
-                                targets_[static_cast<std::size_t>(at)].pointer));
+      objections_.refuse(
+          path_, fmt::format("has a cycle: \"{}\" refers to itself without anything between",
+                             targets_[static_cast<std::size_t>(at)].pointer));
     } else if (!has_end(made_)) {
-      refuse(path_, "has a cycle of required parts: no finite value satisfies it");
+      objections_.refuse(path_, "has a cycle of required parts: no finite value satisfies it");
     }
     return !fault_;
   }
@@ -566,8 +399,8 @@ class SchemaWalk {
 
   const json::Value& root_;
   const std::string path_;
-  const bool strict_;
   json::Fault& fault_;
+  Objections objections_;
   int nodes_ = 0;
   std::map<const json::Value*, std::size_t> names_;
   std::vector<Target> targets_;

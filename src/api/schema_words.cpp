@@ -1,8 +1,33 @@
 #include "api/schema_words.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
 
 namespace flotilla::api::schema {
+namespace {
+
+// "a~1b" -> "a/b", "%24" -> "$"
+std::string pointer_part(std::string_view part) {
+  std::string out;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const std::string_view rest = part.substr(i);
+    unsigned code = 0;
+    if (rest.starts_with("~0") || rest.starts_with("~1")) {
+      out += rest[1] == '0' ? '~' : '/';
+      ++i;
+    } else if (rest.size() > 2 && rest[0] == '%' &&
+               std::from_chars(rest.data() + 1, rest.data() + 3, code, 16).ptr == rest.data() + 3) {
+      out += static_cast<char>(code);
+      i += 2;
+    } else {
+      out += rest[0];
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 bool one_of(std::string_view word, Words words) {
   return std::ranges::find(words, word) != words.end();
@@ -52,8 +77,37 @@ bool is_of_objects(std::string_view word) {
                        "dependentSchemas", "dependencies", "unevaluatedProperties"});
 }
 
+boost::json::string json_name(std::string_view name) {
+  return boost::json::string(name.data(), name.size());
+}
+
 const json::Value* find(const json::Object& object, std::string_view name) {
   return object.if_contains({name.data(), name.size()});
+}
+
+const json::Value* resolve(const json::Value& root, std::string_view pointer) {
+  if (!pointer.starts_with('#')) return nullptr;
+  pointer.remove_prefix(1);
+  const json::Value* at = &root;
+  while (!pointer.empty()) {
+    if (pointer[0] != '/') return nullptr;
+    pointer.remove_prefix(1);
+    const std::string part = pointer_part(pointer.substr(0, pointer.find('/')));
+    pointer.remove_prefix(std::min(pointer.size(), pointer.find('/')));
+    if (const json::Object* object = at->if_object()) {
+      at = find(*object, part);
+    } else if (const json::Array* array = at->if_array()) {
+      std::size_t index = 0;
+      const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
+      const bool there =
+          error == std::errc{} && end == part.data() + part.size() && index < array->size();
+      at = there ? &(*array)[index] : nullptr;
+    } else {
+      at = nullptr;
+    }
+    if (at == nullptr) return nullptr;
+  }
+  return at;
 }
 
 bool is_type(const json::Value& value, std::string_view type) {

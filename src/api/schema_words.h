@@ -23,7 +23,10 @@ bool is_of_objects(std::string_view word);
 bool is_word(std::string_view word);
 
 std::string_view view(const boost::json::string_view& text);
+boost::json::string json_name(std::string_view name);
 const json::Value* find(const json::Object& object, std::string_view name);
+// What a reference ("#/$defs/a") names in `root`; null: nothing.
+const json::Value* resolve(const json::Value& root, std::string_view pointer);
 // `type`: of the seven; "integer" takes none with a fraction.
 bool is_type(const json::Value& value, std::string_view type);
 

@@ -139,9 +139,9 @@ ReplicaEffects Replica::drain(AfterDrain after, bool force, Instant now) {
     after = AfterDrain::Remove;
   }
   after_ = after;
+  drain_until_ = after == AfterDrain::Hold ? Instant::max() : now + settings_.drain;
   if (live()) {
     state_ = ReplicaState::Draining;
-    drain_until_ = after == AfterDrain::Hold ? Instant::max() : now + settings_.drain;
     if (force && after != AfterDrain::Hold) return finish_drain(now);
     return {.changed = true};
   }

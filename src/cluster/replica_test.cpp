@@ -178,6 +178,16 @@ TEST_F(ReplicaTest, hold_drops_nothing_even_when_forced_and_tells_that_it_drains
   EXPECT_EQ(replica.state(), ReplicaState::Draining);
 }
 
+TEST_F(ReplicaTest, held_while_it_loads_it_has_nothing_due_once_it_is_ready) {
+  up();
+  (void)replica.drain(AfterDrain::Restart, false, now);
+  (void)replica.on_idle(now);
+  (void)replica.drain(AfterDrain::Hold, false, now);
+  ready();
+  EXPECT_EQ(replica.state(), ReplicaState::Draining);
+  EXPECT_EQ(replica.next_due(), Instant::max());
+}
+
 TEST_F(ReplicaTest, restart_drains_then_launches_afresh) {
   up();
   (void)replica.drain(AfterDrain::Restart, false, now);

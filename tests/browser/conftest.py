@@ -1,18 +1,14 @@
 """A real Chromium, and the page in it. Screenshots go to build/screenshots, to be looked at."""
 
 import pathlib
-import sys
 import tempfile
 
 import pytest
+import stand_in as stand_in_module
+import support
+from page import Page
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-import stand_in as stand_in_module  # noqa: E402
-import support  # noqa: E402
-from page import Page  # noqa: E402
 
 FLAGS = [
     "--headless=new",

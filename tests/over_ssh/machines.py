@@ -253,7 +253,8 @@ class Machines:
     def __init__(self, folder, names):
         self.folder = folder
         self.all = []
-        net = f"10.{random.randint(64, 250)}.{random.randint(0, 250)}"
+        # Of this process: several run at the same time, each with machines of its own.
+        net = f"10.{64 + os.getpid() % 187}.{os.getpid() // 187 % 251}"
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "id")
         try:
             for number, name in enumerate(names):

@@ -8,6 +8,7 @@ import pytest
 from support import MODEL, Server, Stream, is_runner, wait_until
 
 NODES = ("mini-a", "mini-b", "mini-c")
+pytestmark = pytest.mark.xdist_group("one lab for all")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,36 @@
+"""What all tests of the real program share."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import support  # noqa: E402
+
+
+def pytest_configure():
+    if not support.BINARY.exists():
+        pytest.exit(f"{support.BINARY} is missing: run ./test, or set FLOTILLA_BINARY", 1)
+    if not support.MODEL.exists():
+        pytest.exit(f"{support.MODEL} is missing: run tools/fetch.py", 1)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(Server, ...) and start(Runner, ...): a process in a folder of its own, ended with the test."""
+    started = []
+
+    def make(kind, *arguments, **options):
+        folder = options.pop("folder", None)
+        if folder is None:
+            folder = tmp_path / f"{kind.__name__.lower()}-{len(started)}"
+        folder.mkdir(exist_ok=True)
+        process = kind(folder, *arguments, **options)
+        started.append(process)
+        return process
+
+    yield make
+    for process in reversed(started):
+        process.stop()
