@@ -14,12 +14,14 @@ std::vector<AddressRange> ranges(std::initializer_list<const char*> texts) {
   return out;
 }
 
-const std::vector<AddressRange> kTrusted =
-    ranges({"127.0.0.1", "10.0.0.0/8", "::1", "2001:db8:1::/48"});
+const std::vector<AddressRange>& trusted() {
+  static const auto those = ranges({"127.0.0.1", "10.0.0.0/8", "::1", "2001:db8:1::/48"});
+  return those;
+}
 
 Remote from(const char* peer, Headers headers) {
   Remote remote{.address = peer};
-  return find_remote(remote, headers, kTrusted);
+  return find_remote(remote, headers, trusted());
 }
 
 std::string client(const char* peer, Headers headers) { return from(peer, headers).address; }
@@ -166,8 +168,8 @@ TEST(Forwarded, the_scheme_is_what_the_nearest_proxy_says) {
   EXPECT_FALSE(tls("https,"));
   EXPECT_FALSE(tls("httpsx"));
   Remote peer{.address = "10.0.0.3", .by_tls = true};
-  EXPECT_TRUE(find_remote(peer, {{"X-Forwarded-For", "198.51.100.7"}}, kTrusted).by_tls);
-  EXPECT_FALSE(find_remote(peer, {{"X-Forwarded-Proto", "http"}}, kTrusted).by_tls);
+  EXPECT_TRUE(find_remote(peer, {{"X-Forwarded-For", "198.51.100.7"}}, trusted()).by_tls);
+  EXPECT_FALSE(find_remote(peer, {{"X-Forwarded-Proto", "http"}}, trusted()).by_tls);
 }
 
 }  // namespace

@@ -292,7 +292,9 @@ TEST_F(ServerTlsTest, a_slow_reader_is_gone_after_the_stall) {
   start();
   TlsClient client(loop);
   ASSERT_FALSE(client.connect(port));
-  client.send(post(std::string(10'000'000, 'x')));
+  std::string body;
+  body.resize(10'000'000, 'x');
+  client.send(post(body));
   loop.run_until([&] { return ended == 1; });
   loop.run_until([&] { return server->connections() == 0; });
 }

@@ -1,7 +1,6 @@
 #include "http/tls_session.h"
 
 #include <cerrno>
-#include <cstdint>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -14,9 +13,7 @@ namespace {
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-int socket_of(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
-}
+int socket_of(BIO* bio) { return *static_cast<const int*>(BIO_get_data(bio)); }
 
 int read_socket(BIO* bio, char* into, std::size_t size, std::size_t* got) {
   BIO_clear_retry_flags(bio);
@@ -55,10 +52,11 @@ BIO_METHOD* socket_method() {
 
 void TlsSession::Free::operator()(SSL* session) const { SSL_free(session); }
 
-TlsSession::TlsSession(SSL_CTX& context, int socket) : session_(SSL_new(&context)) {
+TlsSession::TlsSession(SSL_CTX& context, int socket)
+    : socket_(socket), session_(SSL_new(&context)) {
   BIO* bio = BIO_new(socket_method());
   CHECK(session_ && bio);
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+  BIO_set_data(bio, &socket_);
   BIO_set_init(bio, 1);
   SSL_set_bio(session_.get(), bio, bio);  // one reference serves both directions
   SSL_set_accept_state(session_.get());
