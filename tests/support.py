@@ -107,9 +107,12 @@ class Talks:
 
     url: str
     headers: dict = {}  # of each bare request
+    tls = None  # for https: the ssl.SSLContext of a client
 
     def sdk(self, **options):
         options = {"api_key": "none", "max_retries": 0, "timeout": 120} | options
+        if self.tls:
+            options.setdefault("http_client", openai.DefaultHttpxClient(verify=self.tls))
         return openai.OpenAI(base_url=self.url + "/v1", **options)
 
     def anthropic(self, **options):
@@ -118,6 +121,8 @@ class Talks:
 
     def connection(self, timeout=60):
         parts = urllib.parse.urlparse(self.url)
+        if self.tls:
+            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=self.tls)
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
 
     def call(self, method, path, body=None, headers=None, timeout=60):
@@ -155,15 +160,16 @@ class Runner(Process, Talks):
 class Server(Process, Talks):
     """`flotilla serve`, by default with an empty state and without an admin token."""
 
-    def __init__(self, folder, *arguments, port=0, environment=None, token=None):
+    def __init__(self, folder, *arguments, port=0, environment=None, token=None, tls=None):
         self.state = folder / "state"
+        self.tls = tls
         self.token_file = folder / "token"
         if token:
             self.token_file.write_text(token + "\n")
             arguments = (*arguments, "--admin-token-file", self.token_file)
             self.headers = {"Authorization": f"Bearer {token}"}
         super().__init__(["serve", "--port", port, "--state", self.state, *arguments], folder / "serve.log",
-                         QUICK | (environment or {}), listening=r"flotilla: listening on (http://127\.0\.0\.1:\d+)")
+                         QUICK | (environment or {}), listening=r"flotilla: listening on (https?://127\.0\.0\.1:\d+)")
 
     @property
     def port(self):

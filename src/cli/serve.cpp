@@ -35,6 +35,20 @@ void add_serve_command(CLI::App& app, CommandResult& result) {
       ->add_option("--admin-host", options->admin_hosts,
                    "Name by which others reach /admin and the dashboard; may be given again")
       ->allow_extra_args(false);
+  command->add_option("--tls-cert", options->tls_certificate,
+                      "PEM file with the server's certificate and its chain; read again when it "
+                      "changes");
+  command->add_option("--tls-key", options->tls_key, "PEM file with that certificate's key");
+  command
+      ->add_option("--trusted-proxy", options->trusted_proxies,
+                   "Address or range of a proxy whose X-Forwarded-For and -Proto are believed; may "
+                   "be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--cors-origin", options->cors_origins,
+                   "Site whose pages may use /v1 with a key, as https://app.example; * = all; may "
+                   "be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--allow-anonymous", options->allow_anonymous,
                     "Serve /v1 to anyone without a key");
   command->add_option("--log-level", *log_level, "debug, info, warning or error")

@@ -15,6 +15,7 @@
 #include "api/error_body.h"
 #include "base/log.h"
 #include "forms/form_routes.h"
+#include "gateway/front.h"
 #include "gateway/history.h"
 #include "gateway/metrics.h"
 #include "gateway/routes.h"
@@ -155,6 +156,8 @@ Result<int> run_gateway(const GatewayOptions& options) {
   const Knobs& knobs = settings->knobs();
 
   asio::io_context io(1);
+  const auto front = Front::make(options);
+  if (!front) return fail(front.error());
   SystemClock clock;
   Random random(random_seed());
   History history;
@@ -178,6 +181,12 @@ Result<int> run_gateway(const GatewayOptions& options) {
   Metrics metrics;
   if (auto read = read_stored_keys(control, keys); !read) return fail(read.error());
   if (auto may = check_address(options, *token, keys); !may) return fail(may.error());
+  if (!is_loopback_address(options.host) && !(*front)->speaks_tls()) {
+    log::warning(
+        "--host {} without --tls-cert: keys and answers cross the network in the clear, unless "
+        "nothing but a proxy that speaks TLS reaches it",
+        options.host);
+  }
   RequestLog requests(clock, &metrics);
   Refusals refusals;
   BlockingThread text;
@@ -195,6 +204,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
                   .metrics = metrics,
                   .version = options.version,
                   .endpoint = {},
+                  .itself = {},
                   .requests = requests,
                   .refusals = refusals,
                   .text = text};
@@ -218,22 +228,30 @@ Result<int> run_gateway(const GatewayOptions& options) {
   http::ServerOptions server_options;
   server_options.body_max_bytes = knobs.body_max_bytes;
   server_options.error_response = plain_error;
+  server_options.trusted_proxies = (*front)->trusted_proxies();
   server_options.request_id = [&random] { return make_request_id(random); };
-  http::Server server(
-      io.get_executor(), [&router](http::Exchange& exchange) { return router.handle(exchange); },
-      server_options);
+  http::Server server(io.get_executor(), (*front)->before([&router](http::Exchange& exchange) {
+    return router.handle(exchange);
+  }),
+                      server_options);
+  (*front)->equip(server);
   const auto port = server.listen_tcp(options.host, options.port);
   if (!port) return fail(port.error());
+  auto itself = listen_to_itself(server, options, *port);
+  if (!itself) return fail(itself.error());
+  service.itself = std::move(*itself);
   lock->describe(fmt::format("pid {}, port {}", platform::own_pid(), *port));
   const std::string shown_host = is_any_address(options.host) ? "127.0.0.1" : options.host;
-  service.endpoint = fmt::format("http://{}:{}/v1", shown_host, *port);
-  log::info("serving {} (dashboard http://{}:{}/)", service.endpoint, shown_host, *port);
-  std::printf("flotilla: listening on http://%s:%u\n", shown_host.c_str(),
-              static_cast<unsigned>(*port));
+  const std::string url =
+      fmt::format("{}://{}:{}", (*front)->speaks_tls() ? "https" : "http", shown_host, *port);
+  service.endpoint = url + "/v1";
+  log::info("serving {} (dashboard {}/)", service.endpoint, url);
+  std::printf("flotilla: listening on %s\n", url.c_str());
   std::fflush(stdout);
 
   control.restore();
   asio::co_spawn(io, serve_until_signal(io, server, service), asio::detached);
+  asio::co_spawn(io, (*front)->watch_certificate(server), asio::detached);
   io.run();
   return 0;
 }

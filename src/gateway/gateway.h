@@ -16,7 +16,11 @@ struct GatewayOptions {
   std::filesystem::path admin_token_file;  // empty = none
   // Names by which /admin is reached, besides loopback's and `host`.
   std::vector<std::string> admin_hosts;
-  bool allow_anonymous = false;  // /v1 without a key from anywhere
+  bool allow_anonymous = false;           // /v1 without a key from anywhere
+  std::filesystem::path tls_certificate;  // PEM, with its chain; empty = plain HTTP
+  std::filesystem::path tls_key;
+  std::vector<std::string> trusted_proxies;  // addresses and ranges
+  std::vector<std::string> cors_origins;     // other sites whose pages may use /v1
   std::string version;
 };
 

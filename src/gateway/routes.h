@@ -8,6 +8,7 @@
 #include "gateway/refusals.h"
 #include "gateway/request_log.h"
 #include "gateway/usage_tally.h"
+#include "http/client.h"
 #include "http/router.h"
 
 namespace flotilla::gateway {
@@ -31,7 +32,8 @@ struct Service {
   Metrics& metrics;
   bool bench_runs = false;
   std::string version;
-  std::string endpoint;  // http://HOST:PORT/v1
+  std::string endpoint;   // http://HOST:PORT/v1
+  http::Endpoint itself;  // where the server reaches itself
   RequestLog& requests;
   Refusals& refusals;
   BlockingThread& text;       // parses what is too large for the I/O thread

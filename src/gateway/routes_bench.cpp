@@ -26,9 +26,7 @@ api::BenchStream stream_of(int number, const client::StreamSeen& seen, Instant b
 }
 
 Task<api::BenchReport> measure(Service& service, api::BenchSpec spec) {
-  auto endpoint = http::parse_url(service.endpoint.substr(0, service.endpoint.rfind('/')));
-  if (!endpoint) co_return fail(endpoint.error());
-  http::Client client(service.executor, std::move(*endpoint));
+  http::Client client(service.executor, service.itself);
   if (spec.model.empty()) {
     auto only = co_await client::find_only_model(client, service.own_secret);
     if (!only) co_return fail(only.error());

@@ -16,7 +16,8 @@ constexpr std::size_t kBodyMax = 8 << 10;
 
 // Not for scripts, not for other sites; gone with the browser.
 std::string cookie_of(const http::Request& request, std::string_view secret) {
-  const bool by_tls = request.headers.find("Origin").value_or("").starts_with("https://");
+  const bool by_tls =
+      request.by_tls || request.headers.find("Origin").value_or("").starts_with("https://");
   return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", Guard::login_cookie(request),
                      secret, by_tls ? "; Secure" : "", secret.empty() ? "; Max-Age=0" : "");
 }

@@ -1,5 +1,7 @@
 #include "http/channel.h"
 
+#include <algorithm>
+#include <string>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -13,6 +15,8 @@ const SystemClock kClock;
 
 // Calls that succeed at once before a coroutine makes way for others.
 constexpr int kTurnsMax = 32;
+// What TLS puts into one record at most: one call of the kernel.
+constexpr std::size_t kRecordMax = 16 << 10;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -30,6 +34,7 @@ void Channel::close() {
 }
 
 void Channel::shut_write() {
+  if (tls_ && open()) tls_->say_end();
   boost::system::error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
 }
@@ -80,6 +85,8 @@ Io Channel::finish(const boost::system::error_code& error) {
 }
 
 Awaitable<Io> Channel::wait(boost::asio::socket_base::wait_type what, Duration limit) {
+  const bool reads = what == boost::asio::socket_base::wait_read;
+  if (reads && pending()) co_return Io::Ok;
   arm(limit, false);
   turns_ = 0;
   const auto [error] = co_await socket_.async_wait(what, kAwait);
@@ -90,8 +97,55 @@ Awaitable<Io> Channel::wait_readable(Duration limit) {
   return wait(boost::asio::socket_base::wait_read, limit);
 }
 
+Awaitable<Io> Channel::wait_for(TlsSession::Outcome lacking, Duration limit) {
+  const bool writes = lacking == TlsSession::Outcome::WantWrite;
+  return wait(writes ? boost::asio::socket_base::wait_write : boost::asio::socket_base::wait_read,
+              limit);
+}
+
+Awaitable<Io> Channel::accept_tls(std::shared_ptr<SSL_CTX> context, Duration limit) {
+  if (!open()) co_return Io::Closed;
+  tls_ = std::make_unique<TlsSession>(*context, socket_.native_handle());
+  const Instant deadline = kClock.now() + limit;
+  while (open()) {
+    const TlsSession::Outcome outcome = tls_->accept();
+    if (outcome == TlsSession::Outcome::Done) co_return Io::Ok;
+    if (outcome == TlsSession::Outcome::End || outcome == TlsSession::Outcome::Broken) break;
+    const Io io = co_await wait_for(outcome, deadline - kClock.now());
+    if (io != Io::Ok) co_return io;
+  }
+  co_return Io::Closed;
+}
+
+Channel::Read Channel::try_read_tls(std::span<char> into) {
+  std::size_t got = 0;
+  switch (tls_->read(into, got)) {
+    case TlsSession::Outcome::Done: return {.io = Io::Ok, .got = got};
+    case TlsSession::Outcome::End: return {.io = Io::Closed, .eof = true};
+    case TlsSession::Outcome::Broken: return {};
+    default: return {.io = Io::Ok};
+  }
+}
+
+Channel::Seen Channel::look() {
+  if (!open()) return Seen::End;
+  if (tls_) {
+    switch (tls_->peek()) {
+      case TlsSession::Outcome::Done: return Seen::Bytes;
+      case TlsSession::Outcome::End:
+      case TlsSession::Outcome::Broken: return Seen::End;
+      default: return Seen::Nothing;
+    }
+  }
+  char byte = 0;
+  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0) return Seen::Bytes;
+  return got < 0 && (would_block(errno) || errno == EINTR) ? Seen::Nothing : Seen::End;
+}
+
 Channel::Read Channel::try_read(std::span<char> into) {
   if (!open()) return {};
+  if (tls_) return try_read_tls(into);
   while (true) {
     const ssize_t got = ::recv(socket_.native_handle(), into.data(), into.size(), MSG_DONTWAIT);
     if (got > 0) return {.io = Io::Ok, .got = static_cast<std::size_t>(got)};
@@ -112,7 +166,44 @@ Awaitable<Channel::Read> Channel::read_some(std::span<char> into, Duration limit
   co_return Read{.io = io, .got = got, .eof = eof};
 }
 
+bool Channel::must_make_way() {
+  if (++turns_ < kTurnsMax) return false;
+  turns_ = 0;
+  return true;
+}
+
+// What is small goes out together, as one record.
+Awaitable<Io> Channel::write_tls(Parts parts, Duration stall) {
+  std::string record;
+  for (auto part = parts.begin(); part != parts.end();) {
+    const std::size_t taken = std::min(part->size(), kRecordMax - record.size());
+    record.append(part->substr(0, taken));
+    part->remove_prefix(taken);
+    if (part->empty()) ++part;
+    if (record.size() < kRecordMax && part != parts.end()) continue;
+    while (!record.empty()) {
+      if (!open()) co_return timed_out_ ? Io::TimedOut : Io::Closed;
+      const TlsSession::Outcome outcome = tls_->write(record);
+      if (outcome == TlsSession::Outcome::Done) {
+        record.clear();
+        break;
+      }
+      if (outcome == TlsSession::Outcome::End || outcome == TlsSession::Outcome::Broken) {
+        co_return Io::Closed;
+      }
+      const Io io = co_await wait_for(outcome, stall);
+      if (io != Io::Ok) {
+        close();
+        co_return io;
+      }
+    }
+    if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
+  }
+  co_return Io::Ok;
+}
+
 Awaitable<Io> Channel::write(Parts parts, Duration stall) {
+  if (tls_) co_return co_await write_tls(parts, stall);
   std::array<iovec, 3> vectors;
   std::size_t first = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -145,10 +236,7 @@ Awaitable<Io> Channel::write(Parts parts, Duration stall) {
       if (vectors[first].iov_len > 0) break;
     }
   }
-  if (++turns_ >= kTurnsMax) {
-    turns_ = 0;
-    co_await boost::asio::post(socket_.get_executor(), kAwait);
-  }
+  if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
   co_return Io::Ok;
 }
 

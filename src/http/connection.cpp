@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <sys/socket.h>
 
 #include "base/log.h"
+#include "http/forwarded.h"
 
 namespace flotilla::http {
 namespace {
@@ -45,21 +47,67 @@ class BodyShare {
   std::int64_t bytes_ = 0;
 };
 
+// A handshake under way, counted in the server. One too many cuts the oldest: who opens connections
+// and says nothing must not keep others out.
+class Handshake {
+ public:
+  Handshake(ServerCore& core, Connection& connection)
+      : core_(core), number_(++core.handshakes_begun) {
+    core_.handshakes.emplace(number_, &connection);
+    if (core_.handshakes.size() <= static_cast<std::size_t>(core_.options.handshakes_max)) return;
+    Connection* oldest = core_.handshakes.begin()->second;
+    core_.handshakes.erase(core_.handshakes.begin());
+    oldest->cut();
+  }
+  ~Handshake() { core_.handshakes.erase(number_); }
+  Handshake(const Handshake&) = delete;
+  Handshake& operator=(const Handshake&) = delete;
+
+ private:
+  ServerCore& core_;
+  const std::uint64_t number_;
+};
+
+// A TLS client's first byte is the type of its first record; a request in the clear begins with the
+// letter of a method.
+bool speaks_plain_http(Channel& channel) {
+  char byte = 0;
+  const int socket = channel.socket().native_handle();
+  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && byte >= 'A' && byte <= 'Z';
+}
+
 }  // namespace
 
-Connection::Connection(std::shared_ptr<ServerCore> core, Socket socket, std::string peer,
-                       bool loopback)
+Connection::Connection(std::shared_ptr<ServerCore> core, Socket socket, Peer peer)
     : core_(std::move(core)),
       channel_(std::make_shared<Channel>(std::move(socket))),
-      peer_(std::move(peer)),
-      loopback_(loopback) {}
+      peer_(std::move(peer)) {}
 
 void Connection::cut() {
   channel_->close();
   if (exchange_) exchange_->cut();
 }
 
+Awaitable<bool> Connection::begin_tls() {
+  const Handshake counted(*core_, *this);
+  const Instant deadline = kClock.now() + core_->options.handshake_timeout;
+  const Io begun = co_await channel_->wait_readable(deadline - kClock.now());
+  if (begun != Io::Ok) co_return false;
+  idle_ = false;
+  if (speaks_plain_http(*channel_)) {
+    HeadError error{.status = 400, .message = "this port speaks TLS; use https:// to reach it"};
+    co_await refuse(std::move(error), std::string());
+    co_return false;
+  }
+  const Io done = co_await channel_->accept_tls(peer_.tls, deadline - kClock.now());
+  co_return done == Io::Ok;
+}
+
 Awaitable<void> Connection::serve() {
+  if (peer_.tls) {
+    const bool secure = co_await begin_tls();
+    if (!secure) channel_->close();
+  }
   while (channel_->open()) {
     RequestHead head;
     const bool whole = co_await read_request(head);
@@ -68,6 +116,7 @@ Awaitable<void> Connection::serve() {
     first_ = false;
     if (core_->draining) break;
   }
+  if (channel_->open()) channel_->shut_write();
   channel_->close();
 }
 
@@ -82,9 +131,16 @@ Awaitable<bool> Connection::read_request(RequestHead& head) {
   const bool have_head = co_await read_head(head);
   if (!have_head) co_return false;
   const bool have_body = co_await read_body(head);
-  head.request.peer = peer_;
-  head.request.peer_is_loopback = loopback_;
+  set_peer(head.request);
   co_return have_body;
+}
+
+void Connection::set_peer(Request& request) const {
+  Remote remote{.address = peer_.address, .by_tls = peer_.tls != nullptr};
+  remote = find_remote(std::move(remote), request.headers, core_->options.trusted_proxies);
+  request.peer = std::move(remote.address);
+  request.peer_is_loopback = peer_.loopback && !remote.forwarded;
+  request.by_tls = remote.by_tls;
 }
 
 // More bytes into in_, at most `bytes` of them.
@@ -237,6 +293,7 @@ Awaitable<void> Connection::answer(RequestHead head) {
     exchange->abort();
   } else if (!exchange->keep_alive() || exchange->client_gone()) {
     if (!in_.empty() && !exchange->client_gone()) co_await linger();
+    if (channel_->open()) channel_->shut_write();
     channel_->close();
   }
 }

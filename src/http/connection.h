@@ -9,11 +9,18 @@
 
 namespace flotilla::http {
 
+// Who connected, and how.
+struct Peer {
+  std::string address = "unix";
+  bool loopback = true;
+  std::shared_ptr<SSL_CTX> tls = nullptr;  // set: TLS with this
+};
+
 // One accepted connection: its requests one after the other, each read whole before the handler
 // runs.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<ServerCore> core, Socket socket, std::string peer, bool loopback);
+  Connection(std::shared_ptr<ServerCore> core, Socket socket, Peer peer);
 
   // Until the connection is closed. The caller keeps it alive.
   Awaitable<void> serve();
@@ -23,6 +30,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void cut();
 
  private:
+  Awaitable<bool> begin_tls();
+  void set_peer(Request& request) const;
   Awaitable<bool> read_request(RequestHead& head);
   Awaitable<bool> read_head(RequestHead& head);
   Awaitable<bool> read_body(RequestHead& head);
@@ -34,8 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::shared_ptr<ServerCore> core_;
   const std::shared_ptr<Channel> channel_;
-  const std::string peer_;
-  const bool loopback_;
+  const Peer peer_;
   std::string in_;  // read and not yet used
   bool idle_ = true;
   bool first_ = true;

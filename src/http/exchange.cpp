@@ -3,7 +3,6 @@
 #include <charconv>
 #include <ctime>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
 
@@ -167,7 +166,7 @@ void ServerExchange::lose_client() {
 }
 
 void ServerExchange::watch(bool pipelined) {
-  if (pipelined) return watch_errors();
+  if (pipelined || channel_->pending()) return watch_errors();
   channel_->socket().async_wait(boost::asio::socket_base::wait_read,
                                 [weak = weak_from_this()](const boost::system::error_code& error) {
                                   const auto self = weak.lock();
@@ -177,11 +176,11 @@ void ServerExchange::watch(bool pipelined) {
 
 void ServerExchange::on_readable() {
   if (!channel_->open()) return;
-  char byte = 0;
-  const ssize_t got = ::recv(channel_->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got > 0) return watch_errors();
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return watch(false);
-  lose_client();
+  switch (channel_->look()) {
+    case Channel::Seen::Bytes: return watch_errors();
+    case Channel::Seen::Nothing: return watch(false);
+    case Channel::Seen::End: return lose_client();
+  }
 }
 
 // With bytes of the next request waiting, the client's end is behind them; a reset still shows.

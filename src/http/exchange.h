@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -11,10 +12,15 @@
 
 namespace flotilla::http {
 
+class Connection;
+
 // What the connections of one server share. Outlives the Server while a handler runs.
 struct ServerCore {
   Handler handler;
   ServerOptions options;
+  std::shared_ptr<SSL_CTX> tls;  // what new TCP connections get; null: plain HTTP
+  std::map<std::uint64_t, Connection*> handshakes;  // under way, oldest first
+  std::uint64_t handshakes_begun = 0;
   bool draining = false;
   std::int64_t bodies_bytes = 0;  // of the bodies being read
   std::int64_t date_s = -1;       // second of `date`

@@ -32,6 +32,7 @@ struct Request {
   std::string body;
   std::string peer;               // address without port; "unix" on a unix socket
   bool peer_is_loopback = false;  // unix sockets count
+  bool by_tls = false;            // what the client sent was encrypted
 
   std::string_view path() const;  // target up to '?'
   // Decoded value of a query parameter.

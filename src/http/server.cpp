@@ -27,21 +27,17 @@ constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr Duration kCutWait = std::chrono::seconds(5);
 constexpr std::size_t kUnixPathMax = 100;
 
-struct Peer {
-  std::string address = "unix";
-  bool loopback = true;
-};
-
-Peer peer_of(const tcp::socket& socket) {
+Peer peer_of(const tcp::socket& socket, const ServerCore& core) {
   error_code error;
   asio::ip::address address = socket.remote_endpoint(error).address();
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
   }
-  return {.address = address.to_string(), .loopback = !error && address.is_loopback()};
+  return {
+      .address = address.to_string(), .loopback = !error && address.is_loopback(), .tls = core.tls};
 }
 
-Peer peer_of(const stream_protocol::socket&) { return {}; }
+Peer peer_of(const stream_protocol::socket&, const ServerCore&) { return {}; }
 
 // Small writes leave at once; a client that vanished without a word is noticed within a minute; the
 // kernel holds little for a slow reader.
@@ -130,12 +126,13 @@ template <class AcceptedSocket>
 void Server::State::take(AcceptedSocket socket) {
   if (core->draining) return;
   tune(socket, core->options);
-  Peer peer = peer_of(socket);
+  Peer peer = peer_of(socket, *core);
   if (connections.size() >= static_cast<std::size_t>(core->options.connections_max)) {
-    return refuse(Socket(std::move(socket)));
+    if (!peer.tls) refuse(Socket(std::move(socket)));
+    return;
   }
-  const auto connection = std::make_shared<Connection>(core, Socket(std::move(socket)),
-                                                       std::move(peer.address), peer.loopback);
+  const auto connection =
+      std::make_shared<Connection>(core, Socket(std::move(socket)), std::move(peer));
   connections.insert(connection.get());
   asio::co_spawn(executor, connection->serve(),
                  [self = shared_from_this(), connection](std::exception_ptr error) {
@@ -182,6 +179,8 @@ Server::~Server() {
   state_->stop_accepting();
   state_->cut_all();
 }
+
+void Server::use(const Certificate& certificate) { state_->core->tls = certificate.context(); }
 
 int Server::connections() const { return static_cast<int>(state_->connections.size()); }
 

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/task.h"
+#include "http/certificate.h"
+#include "http/forwarded.h"
 #include "http/message.h"
 
 namespace flotilla::http {
@@ -41,11 +43,15 @@ struct ServerOptions {
   std::int64_t bodies_max_bytes = 512LL << 20;  // all that are being read together; beyond: 503
   std::int64_t header_max_bytes = 64 << 10;
   int connections_max = 20000;
+  int handshakes_max = 2048;  // of those; one more cuts the oldest
+  Duration handshake_timeout = std::chrono::seconds(10);
   Duration head_timeout =
       std::chrono::seconds(20);  // from the first byte (or the accept) to a whole head
   Duration body_timeout = std::chrono::seconds(120);  // from the head to a whole body
   Duration idle_timeout = std::chrono::seconds(120);  // between requests of a connection
   Duration write_stall = std::chrono::seconds(60);    // without a byte taken by the client
+  // From these Forwarded and X-Forwarded-For/-Proto say who the request's peer is.
+  std::vector<AddressRange> trusted_proxies;
   // The kernel's buffer of a connection: what a slow reader has in flight beyond what it took.
   int send_buffer_bytes = 64 << 10;
   // The answer to what never reaches the handler (malformed, too large, too slow), in the form of
@@ -66,6 +72,9 @@ class Server {
   Result<std::uint16_t> listen_tcp(const std::string& host, std::uint16_t port);
   // The socket file is replaced if nobody listens on it; mode 0600.
   Result<void> listen_unix(const std::string& path);
+
+  // From here on new TCP connections speak TLS with this certificate; the others keep theirs.
+  void use(const Certificate& certificate);
 
   // Stops accepting; idle connections close at once, running exchanges get `drain`, then are cut.
   Awaitable<void> shutdown(Duration drain);

@@ -1,8 +1,5 @@
 #include <cstdlib>
 #include <filesystem>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <unistd.h>
 
 #include <boost/asio/ssl/stream.hpp>
@@ -10,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "http/client.h"
+#include "http/test_certificate.h"
 #include "http/test_loop.h"
 
 namespace flotilla::http {
@@ -20,44 +18,14 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// A self-signed certificate for the DNS name.
-struct Certificate {
-  explicit Certificate(const char* name) : key(EVP_EC_gen("P-256")), certificate(X509_new()) {
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    X509_set_pubkey(certificate, key);
-    X509_NAME* subject = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
-                               reinterpret_cast<const unsigned char*>(name), -1, -1, 0);
-    X509_set_issuer_name(certificate, subject);
-    const std::string alternative = std::string("DNS:") + name;
-    X509_EXTENSION* extension =
-        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, alternative.c_str());
-    X509_add_ext(certificate, extension, -1);
-    X509_EXTENSION_free(extension);
-    X509_sign(certificate, key, EVP_sha256());
-  }
-  ~Certificate() {
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-  }
-
-  EVP_PKEY* key;
-  X509* certificate;
-};
-
 // One trusted certificate for "localhost", one of the same name that nobody trusts.
 struct TlsTest : testing::Test {
   static void SetUpTestSuite() {
     if (trusted) return;  // a repeated run: the store is that of the first
-    trusted = new Certificate("localhost");
-    stranger = new Certificate("localhost");
+    trusted = new TestCertificate("localhost");
+    stranger = new TestCertificate("localhost");
     const std::string path = testing::TempDir() + "/flotilla-tls-" + std::to_string(::getpid());
-    FILE* file = std::fopen(path.c_str(), "w");
-    PEM_write_X509(file, trusted->certificate);
-    std::fclose(file);
+    trusted->write_certificate(path);
     ::setenv("SSL_CERT_FILE", path.c_str(), 1);
     // The store is read once: by this request, which need not succeed.
     TestLoop loop;
@@ -69,7 +37,7 @@ struct TlsTest : testing::Test {
     std::string sni;
   };
 
-  static Awaitable<void> serve(std::shared_ptr<tcp::acceptor> acceptor, const Certificate* who,
+  static Awaitable<void> serve(std::shared_ptr<tcp::acceptor> acceptor, const TestCertificate* who,
                                std::string answer, std::string* sni) {
     asio::ssl::context context(asio::ssl::context::tls_server);
     SSL_CTX_use_certificate(context.native_handle(), who->certificate);
@@ -88,7 +56,7 @@ struct TlsTest : testing::Test {
     // No close_notify: the stream ends as if it were cut.
   }
 
-  static Outcome fetch_from(TestLoop& loop, const Certificate& who, std::string host,
+  static Outcome fetch_from(TestLoop& loop, const TestCertificate& who, std::string host,
                             std::string answer) {
     const auto acceptor = std::make_shared<tcp::acceptor>(
         loop.context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
@@ -108,8 +76,8 @@ struct TlsTest : testing::Test {
   }
 
   TestLoop loop;
-  inline static const Certificate* trusted = nullptr;
-  inline static const Certificate* stranger = nullptr;
+  inline static const TestCertificate* trusted = nullptr;
+  inline static const TestCertificate* stranger = nullptr;
 };
 
 constexpr const char* kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
