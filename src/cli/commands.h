@@ -14,6 +14,7 @@ struct CommandResult {
 };
 
 void add_serve_command(CLI::App& app, CommandResult& result);
+void add_config_command(CLI::App& app, CommandResult& result);
 void add_runner_command(CLI::App& app, CommandResult& result);
 void add_agent_command(CLI::App& app, CommandResult& result);
 void add_cluster_command(CLI::App& app, CommandResult& result);

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CommandResult result;
   add_serve_command(app, result);
+  add_config_command(app, result);
   add_runner_command(app, result);
   add_agent_command(app, result);
   add_cluster_command(app, result);

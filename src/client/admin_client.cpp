@@ -137,6 +137,12 @@ Task<api::NewKey> AdminClient::add_key(api::KeySpec spec) {
   co_return api::read_new_key(*body);
 }
 
+Task<std::vector<api::SettingShown>> AdminClient::settings() {
+  const auto body = co_await call("GET", "/admin/settings", {}, kQuick);
+  if (!body) co_return fail(body.error());
+  co_return api::read_settings(*body);
+}
+
 Task<void> AdminClient::remove_key(std::string id) {
   const auto body = co_await call("DELETE", "/admin/keys/" + encoded(id), {}, kQuick);
   if (!body) co_return fail(body.error());

@@ -9,6 +9,7 @@
 #include "api/inventory.h"
 #include "api/keys.h"
 #include "api/node_answers.h"
+#include "api/operations.h"
 #include "api/request_record.h"
 #include "base/task.h"
 #include "http/client.h"
@@ -33,6 +34,7 @@ class AdminClient {
   Task<std::vector<api::KeyShown>> keys();
   Task<api::NewKey> add_key(api::KeySpec spec);
   Task<void> remove_key(std::string id);
+  Task<std::vector<api::SettingShown>> settings();
   // One replica; a restart answers when it is over.
   Task<api::ReplicaStatus> order_replica(std::string cluster, std::string alias, std::string node,
                                          api::ReplicaAction action);

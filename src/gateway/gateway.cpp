@@ -140,8 +140,11 @@ Result<int> run_gateway(const GatewayOptions& options) {
   if (!store->warning().empty()) log::error("{}", store->warning());
   const auto stored = store->settings();
   if (!stored) return fail(stored.error());
-  auto settings =
-      Settings::read([](const char* name) -> const char* { return std::getenv(name); }, *stored);
+  auto settings = Settings::read(
+      {.flags = options.knob_flags,
+       .environment = [](const char* name) -> const char* { return std::getenv(name); },
+       .stored = *stored,
+       .file = options.knob_file});
   if (!settings) return fail(settings.error());
   const Knobs& knobs = settings->knobs();
 

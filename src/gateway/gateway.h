@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -10,10 +11,12 @@ namespace flotilla::gateway {
 
 struct GatewayOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8000;               // 0 = a free one
-  std::filesystem::path state_dir;         // one gateway a directory
-  std::filesystem::path admin_token_file;  // empty = none
-  bool allow_anonymous = false;            // /v1 without a key from anywhere
+  std::uint16_t port = 8000;                 // 0 = a free one
+  std::filesystem::path state_dir;           // one gateway a directory
+  std::filesystem::path admin_token_file;    // empty = none
+  bool allow_anonymous = false;              // /v1 without a key from anywhere
+  std::map<std::string, double> knob_flags;  // values by flag, and by file
+  std::map<std::string, double> knob_file;
   std::string version;
 };
 
