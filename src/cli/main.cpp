@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   add_load_commands(app, result);
   add_reload_command(app, result);
   add_replica_command(app, result);
+  add_apply_commands(app, result);
   add_keys_command(app, result);
   add_request_command(app, result);
   add_status_command(app, result);
