@@ -138,6 +138,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   auto store = store::Store::open(options.state_dir / "state.db");
   if (!store) return fail(store.error());
   if (!store->warning().empty()) log::error("{}", store->warning());
+  if (!store->notice().empty()) log::info("{}", store->notice());
   const auto stored = store->settings();
   if (!stored) return fail(stored.error());
   auto settings = Settings::read(
