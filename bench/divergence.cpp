@@ -4,6 +4,7 @@
 // Ours are good when their figure is within 3 % of the stock one.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <iterator>

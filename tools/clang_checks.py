@@ -4,12 +4,14 @@
   clang_checks.py --build DIR format|tidy|libcxx... [--seconds N]
 
   format   clang-format has nothing to change
-  tidy     clang-tidy by .clang-tidy; with --seconds what fits, the files changed last first
+  tidy     clang-tidy by .clang-tidy; what was clean is not checked again until it or a header of it changes;
+           with --seconds what fits, the files changed last first
   libcxx   each unit parses with clang 19 and libc++, a stand-in for macOS
 """
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -71,10 +73,54 @@ class Units:
         return kept
 
 
-def run_all(name: str, jobs: dict[pathlib.Path, list[str]], seconds: float, directory: pathlib.Path) -> bool:
+class Clean:
+    """Units that clang-tidy found nothing in, kept between builds and clones: by all that it reads of ours."""
+
+    def __init__(self, build: pathlib.Path):
+        caches = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+        self.folder = caches / "flotilla" / "tidy"
+        self.common = self._hash([ROOT / ".clang-tidy", ROOT / "tests/requirements.txt"])
+        self.reads: dict[pathlib.Path, list[pathlib.Path]] = {}
+        listed = subprocess.run(["ninja", "-C", build, "-t", "deps"], text=True, capture_output=True, check=False).stdout
+        for block in listed.split("\n\n"):
+            files = [(build / line.strip()).resolve() for line in block.splitlines()[1:]]
+            own = [file for file in files if file.is_relative_to(ROOT) and not file.is_relative_to(build)]
+            if own:
+                self.reads[own[0]] = own
+
+    @staticmethod
+    def _hash(files: list[pathlib.Path], *words: str) -> str:
+        digest = hashlib.sha256("\0".join(words).encode())
+        for file in files:
+            digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes())
+        return digest.hexdigest()
+
+    def _mark(self, file: pathlib.Path, command: str) -> pathlib.Path | None:
+        """None: what it reads is not known."""
+        files = self.reads.get(file)
+        known = files and all(one.exists() for one in files)
+        return self.folder / self._hash(sorted(files), self.common, command) if known else None
+
+    def has(self, file: pathlib.Path, command: str) -> bool:
+        mark = self._mark(file, command)
+        return mark is not None and mark.exists()
+
+    def add(self, file: pathlib.Path, command: str) -> None:
+        mark = self._mark(file, command)
+        if mark is None:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError:
+            pass  # no place to remember: it is checked again
+
+
+def run_all(name: str, jobs: dict[pathlib.Path, list[str]], seconds: float, directory: pathlib.Path,
+            passed_before: int = 0, when_clean=lambda file: None) -> bool:
     """Runs a command a file; prints what failed and the count."""
     began = time.monotonic()
-    passed = failed = 0
+    passed, failed = passed_before, 0
 
     def run(file: pathlib.Path):
         if seconds and time.monotonic() - began > seconds:
@@ -87,10 +133,11 @@ def run_all(name: str, jobs: dict[pathlib.Path, list[str]], seconds: float, dire
                 continue
             if result.returncode == 0:
                 passed += 1
+                when_clean(file)
                 continue
             failed += 1
             print(f"{name}: {file.relative_to(ROOT)}\n{result.stdout}{result.stderr}", flush=True)
-    left = len(jobs) - passed - failed
+    left = len(jobs) + passed_before - passed - failed
     if left:
         print(f"{name}: {left} of {len(jobs)} files left out, the time of {seconds:.0f} s is over")
     print(f"{name}: {passed} passed, {failed} failed")
@@ -107,7 +154,12 @@ def check_tidy(build: pathlib.Path, seconds: float) -> bool:
     units = Units(build)
     files = changed_first([file for file in units.by_file if not file.name.endswith("_test.cpp")])
     command = [str(VENV / "clang-tidy"), "--quiet", "-p", str(build), "--warnings-as-errors=*"]
-    return run_all("tidy", {file: [*command, str(file)] for file in files}, seconds, ROOT)
+    clean = Clean(build)
+    flags = {file: " ".join(units.arguments(file)).replace(str(ROOT), "") for file in files}
+    left = [file for file in files if not clean.has(file, flags[file])]
+    print(f"tidy: {len(files) - len(left)} of {len(files)} files are as they were when they were clean")
+    return run_all("tidy", {file: [*command, str(file)] for file in left}, seconds, ROOT, len(files) - len(left),
+                   lambda file: clean.add(file, flags[file]))
 
 
 def check_libcxx(build: pathlib.Path, seconds: float) -> bool:
