@@ -126,5 +126,26 @@ TEST(YamlTest, trees_read_back_from_their_text) {
   EXPECT_EQ(to_yaml(Node{}), "null\n");
 }
 
+// Each character, at the beginning, inside and at the end of a value and of a key; as YAML and as
+// the JSON that the API writes.
+TEST(YamlTest, every_character_reads_back) {
+  std::vector<std::string> characters = {"\xc2\x80",     "\xc2\x85",        "\xc2\xa0",
+                                         "\xe2\x80\xa8", "\xe2\x80\xa9",    "\xef\xbb\xbf",
+                                         "\xef\xbf\xbf", "\xf0\x9f\x9a\xa2"};
+  for (char c = 1; c < 127; ++c) characters.emplace_back(1, c);
+  characters.emplace_back("\x7f");
+  for (const std::string& one : characters) {
+    Node root{.kind = Kind::Map};
+    for (const std::string& text :
+         {one, one + "ab", "ab" + one + "cd", "abc" + one, "\n" + one + "a"})
+      root.items.push_back({.kind = Kind::Text, .text = text, .key = "k" + text});
+    for (const std::string& written : {to_yaml(root), to_json(root)}) {
+      const auto read = parse_yaml(written, "f");
+      ASSERT_TRUE(read) << read.error().message << "\n" << written;
+      EXPECT_EQ(to_json(*read), to_json(root)) << written;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace flotilla::config

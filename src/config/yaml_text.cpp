@@ -30,7 +30,7 @@ void write_block(std::string& out, const Node& node, std::string lead, int inden
     }
     out += key_text(item.key) + ":";
     if (nested) {
-      out += "\n";
+      out += '\n';
       const int deeper = indent + 2;
       write_block(out, item, std::string(static_cast<std::size_t>(deeper), ' '), deeper);
     } else {

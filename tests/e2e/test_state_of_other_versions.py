@@ -40,6 +40,6 @@ def test_a_newer_state_is_refused(tmp_path):
         database.executescript(FIRST.replace("user_version = 1", "user_version = 4000"))
     done = run_command("serve", "--port", 0, "--state", tmp_path / "state", timeout=20)
     assert done.returncode == 1
-    for word in ("schema 4000", "knows schemas up to 3", "start the newer flotilla", str(tmp_path / "state/state.db")):
+    for word in ("schema 4000", "knows schemas up to ", "start the newer flotilla", str(tmp_path / "state/state.db")):
         assert word in done.stderr
     assert [file.name for file in (tmp_path / "state").glob("*broken*")] == []
