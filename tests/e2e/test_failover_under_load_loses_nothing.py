@@ -10,6 +10,7 @@ import pytest
 
 from support import ALIAS, Runner, Server, Stream, ask, wait_until
 
+pytestmark = pytest.mark.waits
 SECONDS = float(os.environ.get("FLOTILLA_CHAOS_S") or 20)
 TOKENS = 60
 
