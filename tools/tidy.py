@@ -37,8 +37,10 @@ MAY_INCLUDE = {
     "agent": {"platform", "model", "http", "api"},
     "nodes": {"platform", "api"},
     "client": {"http", "api"},
+    "config": {"api", "model"},
     "gateway": {"platform", "model", "http", "api", "forms", "cluster", "store", "nodes", "client"},
-    "cli": {"platform", "model", "http", "api", "engine", "runner", "agent", "nodes", "client", "gateway"},
+    "cli": {"platform", "model", "http", "api", "engine", "runner", "agent", "nodes", "client", "config",
+            "gateway"},
     "sim": {"cluster", "batch", "engine"},
 }
 # Of these only the named headers may be seen from there.
@@ -51,7 +53,7 @@ LIBRARIES = {
     "llama.cpp": (r"[<\"](llama|ggml|gguf|common/|chat\.h|common\.h|llama-cpp\.h|jinja)", r"src/(engine|kernels)/"),
     "SQLite": (r"<(SQLiteCpp|sqlite3)", r"src/store/"),
     "CLI11": (r"<CLI/", r"src/cli/"),
-    "yaml-cpp": (r"<yaml-cpp", r"src/cli/"),
+    "yaml-cpp": (r"<yaml-cpp", r"src/config/"),
     "spdlog": (r"<spdlog", r"src/base/log\.cpp"),
     "prometheus": (r"<prometheus", r"src/gateway/metrics"),
     "OpenSSL": (r"<openssl", r"src/(http|base)/"),
@@ -262,6 +264,7 @@ FAULTS = [
     ("src/engine/a.cpp", "#include <llama.h>\n", None),
     ("src/agent/a.cpp", "#include <spdlog/spdlog.h>\n", "spdlog belongs to"),
     ("src/agent/a.cpp", "#include <CLI/CLI.hpp>\n", "CLI11 belongs to"),
+    ("src/cli/a.cpp", "#include <yaml-cpp/yaml.h>\n", "yaml-cpp belongs to"),
     ("src/agent/a.cpp", "auto t = std::chrono::steady_clock::now();\n", "take a Clock&"),
     ("src/agent/a.cpp", "// steady_clock::now() is not for us\n", None),
     ("src/agent/a.cpp", 'log("::now()");\n', None),

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "api/json_text.h"
+#include "base/nearest.h"
 
 namespace flotilla::api::json {
 namespace {
@@ -306,7 +307,8 @@ void Reader::refuse_unknown() {
       }
     }
     const std::string field = path_of(name.substr(0, 100));
-    fault_.set(field, fmt::format("{} is not a field here; known are: {}", field, known));
+    fault_.set(field, fmt::format("{} is not a field here;{} known are: {}", field,
+                                  did_you_mean(name, asked_), known));
     return;
   }
 }

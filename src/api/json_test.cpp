@@ -105,7 +105,8 @@ TEST(JsonReader, RefusesUnknownMembersWhenAsked) {
   in.integer("known", 0, 5);
   in.refuse_unknown();
   ASSERT_TRUE(fault);
-  EXPECT_EQ(fault.unexpected().error().message, "knwon is not a field here; known are: known");
+  EXPECT_EQ(fault.unexpected().error().message,
+            "knwon is not a field here; did you mean \"known\"? known are: known");
 }
 
 TEST(JsonText, QuotesEveryByteSoThatItParsesBack) {

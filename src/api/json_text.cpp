@@ -20,7 +20,20 @@ constexpr std::array<std::uint8_t, 256> make_special() {
 }
 constexpr auto kSpecial = make_special();
 
-// Length of the well-formed UTF-8 character at `at`, 0 when there is none (RFC 3629's table).
+void append_escape(std::string& out, unsigned char c) {
+  switch (c) {
+    case '"': out += "\\\""; return;
+    case '\\': out += "\\\\"; return;
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\t': out += "\\t"; return;
+    default: fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+  }
+}
+
+}  // namespace
+
+// RFC 3629's table.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0U;
@@ -42,19 +55,6 @@ std::size_t character_length(std::string_view text, std::size_t at) {
   }
   return 0;
 }
-
-void append_escape(std::string& out, unsigned char c) {
-  switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    default: fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-  }
-}
-
-}  // namespace
 
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';

@@ -1,5 +1,7 @@
 #include "api/operations.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "api/json.h"
@@ -19,6 +21,38 @@ std::string settings_json(const std::vector<SettingShown>& settings) {
                                 {"about", setting.about}});
   }
   return json::to_text(json::Object{{"settings", std::move(list)}});
+}
+
+Result<std::vector<SettingShown>> read_settings(std::string_view body) {
+  const auto object = json::parse_object(body);
+  if (!object) return fail(object.error());
+  const json::Value* list = object->if_contains("settings");
+  if (list == nullptr || !list->is_array())
+    return fail(Code::BadGateway, "the answer has no list of settings");
+  constexpr double most = std::numeric_limits<double>::max();
+  std::vector<SettingShown> out;
+  for (const json::Value& one : list->get_array()) {
+    if (!one.is_object()) return fail(Code::BadGateway, "a setting in the answer is no object");
+    json::Fault fault;
+    json::Reader reader(one.get_object(), fault);
+    SettingShown& setting = out.emplace_back();
+    setting.name = reader.string("name").value_or("");
+    setting.value = reader.number("value", -most, most).value_or(0);
+    setting.standard = reader.number("default", -most, most).value_or(0);
+    setting.min = reader.number("min", -most, most).value_or(-most);
+    setting.max = reader.number("max", -most, most).value_or(most);
+    setting.source = reader.string("source").value_or("");
+    setting.applies = reader.string("applies").value_or("");
+    setting.about = reader.string("about").value_or("");
+    if (fault) return fault.unexpected();
+  }
+  return out;
+}
+
+std::string to_json(const SettingChanges& changes) {
+  json::Object out;
+  for (const auto& [name, value] : changes) out[name] = value ? json::Value(*value) : json::Value();
+  return json::to_text(out);
 }
 
 Result<SettingChanges> parse_settings(std::string_view body) {

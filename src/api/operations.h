@@ -18,14 +18,17 @@ struct SettingShown {
   double standard = 0;  // the product's default
   double min = 0;
   double max = 0;
-  std::string source;   // environment, stored, default
+  std::string source;   // flag, environment, stored, file, default
   std::string applies;  // at once, next load, restart
   std::string about;
 };
 std::string settings_json(const std::vector<SettingShown>& settings);
+Result<std::vector<SettingShown>> read_settings(
+    std::string_view body);  // as settings_json wrote it
 // {NAME: number | null, …}; null takes a stored value back.
 using SettingChanges = std::map<std::string, std::optional<double>>;
 Result<SettingChanges> parse_settings(std::string_view body);
+std::string to_json(const SettingChanges& changes);
 
 struct EventShown {
   std::int64_t at_unix_ms = 0;

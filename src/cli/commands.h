@@ -14,6 +14,7 @@ struct CommandResult {
 };
 
 void add_serve_command(CLI::App& app, CommandResult& result);
+void add_config_command(CLI::App& app, CommandResult& result);
 void add_runner_command(CLI::App& app, CommandResult& result);
 void add_agent_command(CLI::App& app, CommandResult& result);
 void add_cluster_command(CLI::App& app, CommandResult& result);
@@ -23,6 +24,7 @@ void add_node_command(CLI::App& app, CommandResult& result);
 void add_load_commands(CLI::App& app, CommandResult& result);  // load, unload
 void add_reload_command(CLI::App& app, CommandResult& result);
 void add_replica_command(CLI::App& app, CommandResult& result);
+void add_apply_commands(CLI::App& app, CommandResult& result);  // apply, export
 void add_keys_command(CLI::App& app, CommandResult& result);
 void add_usage_command(CLI::App& app, CommandResult& result);
 void add_request_command(CLI::App& app, CommandResult& result);

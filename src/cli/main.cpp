@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CommandResult result;
   add_serve_command(app, result);
+  add_config_command(app, result);
   add_runner_command(app, result);
   add_agent_command(app, result);
   add_cluster_command(app, result);
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   add_load_commands(app, result);
   add_reload_command(app, result);
   add_replica_command(app, result);
+  add_apply_commands(app, result);
   add_keys_command(app, result);
   add_usage_command(app, result);
   add_request_command(app, result);

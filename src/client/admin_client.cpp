@@ -63,6 +63,12 @@ Task<std::vector<api::ClusterSpec>> AdminClient::clusters() {
   co_return api::read_clusters(*body);
 }
 
+Task<api::Declared> AdminClient::declared() {
+  const auto body = co_await call("GET", "/admin/declared", {}, kQuick);
+  if (!body) co_return fail(body.error());
+  co_return api::read_declared(*body);
+}
+
 Task<api::ClusterStatus> AdminClient::status(std::string cluster) {
   const auto body =
       co_await call("GET", fmt::format("/admin/clusters/{}/status", encoded(cluster)), {}, kQuick);
@@ -135,6 +141,24 @@ Task<api::NewKey> AdminClient::add_key(api::KeySpec spec) {
   const auto body = co_await call("POST", "/admin/keys", api::to_json(spec), kQuick);
   if (!body) co_return fail(body.error());
   co_return api::read_new_key(*body);
+}
+
+Task<void> AdminClient::change_key(std::string id, api::KeySpec spec) {
+  const auto body = co_await call("PUT", "/admin/keys/" + encoded(id), api::to_json(spec), kQuick);
+  if (!body) co_return fail(body.error());
+  co_return Result<void>{};
+}
+
+Task<std::vector<api::SettingShown>> AdminClient::settings() {
+  const auto body = co_await call("GET", "/admin/settings", {}, kQuick);
+  if (!body) co_return fail(body.error());
+  co_return api::read_settings(*body);
+}
+
+Task<void> AdminClient::put_settings(api::SettingChanges changes) {
+  const auto body = co_await call("PUT", "/admin/settings", api::to_json(changes), kQuick);
+  if (!body) co_return fail(body.error());
+  co_return Result<void>{};
 }
 
 Task<void> AdminClient::remove_key(std::string id) {

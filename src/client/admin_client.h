@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "api/admin.h"
+#include "api/declared.h"
 #include "api/doctor.h"
 #include "api/inventory.h"
 #include "api/keys.h"
 #include "api/node_answers.h"
+#include "api/operations.h"
 #include "api/request_record.h"
 #include "api/usage.h"
 #include "base/task.h"
@@ -23,6 +25,7 @@ class AdminClient {
   AdminClient(Executor executor, http::Endpoint endpoint, std::string token);
 
   Task<std::vector<api::ClusterSpec>> clusters();
+  Task<api::Declared> declared();
   Task<api::ClusterStatus> status(std::string cluster);
   Task<void> put_cluster(api::ClusterSpec cluster);
   Task<void> remove_cluster(std::string cluster);
@@ -33,9 +36,12 @@ class AdminClient {
   Task<api::RequestRecord> request(std::string id);
   Task<std::vector<api::KeyShown>> keys();
   Task<api::NewKey> add_key(api::KeySpec spec);
+  Task<void> change_key(std::string id, api::KeySpec spec);
   Task<void> remove_key(std::string id);
   Task<std::vector<api::UsageShown>> usage(api::UsageBy by);
   Task<std::string> usage_csv(api::UsageBy by);
+  Task<std::vector<api::SettingShown>> settings();
+  Task<void> put_settings(api::SettingChanges changes);
   // One replica; a restart answers when it is over.
   Task<api::ReplicaStatus> order_replica(std::string cluster, std::string alias, std::string node,
                                          api::ReplicaAction action);

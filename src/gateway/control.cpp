@@ -54,6 +54,7 @@ void Control::restore() {
   declare_nodes();
   for (const auto& stored : *pools) {
     const auto load = api::parse_load(stored.body);
+    if (!load) log::error("pool {} in the store: {}", stored.alias, load.error().message);
     const auto cluster = clusters_.find(stored.cluster);
     if (!load || cluster == clusters_.end() || !cluster->second.reload_on_restart) continue;
     log::info("bringing back pool {} on cluster {}", stored.alias, stored.cluster);

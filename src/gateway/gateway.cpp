@@ -148,10 +148,14 @@ Result<int> run_gateway(const GatewayOptions& options) {
   auto store = store::Store::open(options.state_dir / "state.db");
   if (!store) return fail(store.error());
   if (!store->warning().empty()) log::error("{}", store->warning());
+  if (!store->notice().empty()) log::info("{}", store->notice());
   const auto stored = store->settings();
   if (!stored) return fail(stored.error());
-  auto settings =
-      Settings::read([](const char* name) -> const char* { return std::getenv(name); }, *stored);
+  auto settings = Settings::read(
+      {.flags = options.knob_flags,
+       .environment = [](const char* name) -> const char* { return std::getenv(name); },
+       .stored = *stored,
+       .file = options.knob_file});
   if (!settings) return fail(settings.error());
   const Knobs& knobs = settings->knobs();
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct GatewayOptions {
   std::filesystem::path tls_key;
   std::vector<std::string> trusted_proxies;  // addresses and ranges
   std::vector<std::string> cors_origins;     // other sites whose pages may use /v1
+  std::map<std::string, double> knob_flags;  // values by flag, and by file
+  std::map<std::string, double> knob_file;
   std::string version;
 };
 

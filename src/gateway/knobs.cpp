@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/nearest.h"
 #include "base/numbers.h"
 
 namespace flotilla::gateway {
@@ -127,35 +128,48 @@ std::string shown(double value) {
 
 }  // namespace
 
-Result<Settings> Settings::read(const Lookup& environment,
-                                const std::map<std::string, std::string>& stored) {
+Result<Settings> Settings::read(const KnobSources& sources) {
   Settings settings;
   for (const Entry& entry : kTable) {
-    if (const char* text = environment(entry.name)) {
+    const char* text = sources.environment ? sources.environment(entry.name) : nullptr;
+    if (text != nullptr) {
       const auto value = read_number(entry, text);
       if (!value) return fail(value.error());
-      settings.pinned_[entry.name] = *value;
+      settings.pinned_[entry.name] = {.value = *value, .source = "environment"};
     }
-    if (const auto kept = stored.find(entry.name); kept != stored.end()) {
+    if (const auto flag = sources.flags.find(entry.name); flag != sources.flags.end())
+      settings.pinned_[entry.name] = {.value = flag->second, .source = "flag"};
+    if (const auto kept = sources.stored.find(entry.name); kept != sources.stored.end()) {
       if (const auto value = read_number(entry, kept->second))
         settings.stored_[entry.name] = *value;
     }
   }
+  settings.file_ = sources.file;
   settings.work_out();
   return settings;
+}
+
+std::vector<api::SettingShown> Settings::table() { return Settings().list(); }
+
+Settings::Found Settings::find(const std::string& name, double standard) const {
+  if (const auto pinned = pinned_.find(name); pinned != pinned_.end())
+    return {.value = pinned->second.value, .source = pinned->second.source};
+  if (const auto stored = stored_.find(name); stored != stored_.end())
+    return {.value = stored->second, .source = "stored"};
+  if (const auto file = file_.find(name); file != file_.end())
+    return {.value = file->second, .source = "file"};
+  return {.value = standard};
 }
 
 void Settings::work_out() {
   knobs_ = Knobs{};
   for (const Entry& entry : kTable) {
-    const auto pinned = pinned_.find(entry.name);
-    const auto stored = stored_.find(entry.name);
-    if (pinned == pinned_.end() && stored == stored_.end()) continue;
-    const double value = pinned != pinned_.end() ? pinned->second : stored->second;
+    const Found found = find(entry.name, entry.standard);
+    if (std::string_view(found.source) == "default") continue;
     if (entry.set != nullptr) {
-      entry.set(knobs_, value);
+      entry.set(knobs_, found.value);
     } else {
-      knobs_.for_runners[entry.name] = shown(value);
+      knobs_.for_runners[entry.name] = shown(found.value);
     }
   }
   if (knobs_.replica_backoff_min > knobs_.replica_backoff_max)
@@ -165,24 +179,16 @@ void Settings::work_out() {
 std::vector<api::SettingShown> Settings::list() const {
   std::vector<api::SettingShown> out;
   for (const Entry& entry : kTable) {
-    const auto pinned = pinned_.find(entry.name);
-    const auto stored = stored_.find(entry.name);
+    const Found found = find(entry.name, entry.standard);
     api::SettingShown& setting = out.emplace_back();
     setting.name = entry.name;
-    setting.value = setting.standard = entry.standard;
+    setting.value = found.value;
+    setting.standard = entry.standard;
     setting.min = entry.min;
     setting.max = entry.max;
     setting.applies = entry.applies;
     setting.about = entry.about;
-    setting.source = "default";
-    if (stored != stored_.end()) {
-      setting.value = stored->second;
-      setting.source = "stored";
-    }
-    if (pinned != pinned_.end()) {
-      setting.value = pinned->second;
-      setting.source = "environment";
-    }
+    setting.source = found.source;
   }
   return out;
 }
@@ -191,18 +197,23 @@ Result<void> Settings::check(const api::SettingChanges& changes) const {
   for (const auto& [name, value] : changes) {
     const Entry* entry = find_entry(name);
     if (entry == nullptr) {
+      std::vector<std::string_view> known;
+      for (const Entry& one : kTable) known.emplace_back(one.name);
       return fail(Error{.code = Code::InvalidArgument,
-                        .message = fmt::format("there is no setting \"{}\"; GET /admin/settings "
+                        .message = fmt::format("there is no setting \"{}\";{} GET /admin/settings "
                                                "lists them",
-                                               name),
+                                               name, did_you_mean(name, known)),
                         .param = name});
     }
-    if (pinned_.contains(name)) {
-      return fail(Error{.code = Code::Conflict,
-                        .message = fmt::format("{} is pinned by the environment of the server; "
-                                               "take it out there and start again",
-                                               name),
-                        .param = name});
+    if (const auto pinned = pinned_.find(name); pinned != pinned_.end()) {
+      return fail(Error{
+          .code = Code::Conflict,
+          .message = fmt::format(
+              "{} is pinned to {} by {} of the server; take it "
+              "out there and start again",
+              name, shown(pinned->second.value),
+              pinned->second.source == std::string_view("flag") ? "a flag" : "the environment"),
+          .param = name});
     }
     if (!value) continue;
     if (auto fits = check_range(*entry, value, shown(*value)); !fits) return fail(fits.error());

@@ -38,15 +38,24 @@ struct Knobs {
   std::map<std::string, std::string> for_runners;
 };
 
-// The knobs and where each value comes from: environment, before stored, before default. A knob of
-// the environment is pinned. I/O thread only.
+// Where values come from, the first that has one: flag, environment, stored, file, default.
+struct KnobSources {
+  using Lookup = std::function<const char*(const char* name)>;
+  std::map<std::string, double> flags = {};
+  Lookup environment = {};
+  std::map<std::string, std::string> stored = {};
+  std::map<std::string, double> file = {};
+};
+
+// The knobs and where each value comes from. One of a flag or of the environment is pinned. I/O
+// thread only.
 class Settings {
  public:
-  using Lookup = std::function<const char*(const char* name)>;
   // InvalidArgument names a variable of the environment, its value and what it may be. A stored
   // value that is out of range (by another version) is skipped.
-  static Result<Settings> read(const Lookup& environment,
-                               const std::map<std::string, std::string>& stored);
+  static Result<Settings> read(const KnobSources& sources);
+  // The table by itself: names, defaults, bounds, words.
+  static std::vector<api::SettingShown> table();
 
   const Knobs& knobs() const { return knobs_; }
   std::vector<api::SettingShown> list() const;
@@ -59,10 +68,20 @@ class Settings {
   void apply(const api::SettingChanges& changes);
 
  private:
+  struct Pinned {
+    double value = 0;
+    const char* source = "";  // flag, environment
+  };
+  struct Found {
+    double value = 0;
+    const char* source = "default";
+  };
+  Found find(const std::string& name, double standard) const;
   void work_out();
 
-  std::map<std::string, double> pinned_;
+  std::map<std::string, Pinned> pinned_;
   std::map<std::string, double> stored_;
+  std::map<std::string, double> file_;
   Knobs knobs_;
 };
 

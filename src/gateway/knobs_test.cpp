@@ -5,7 +5,7 @@
 namespace flotilla::gateway {
 namespace {
 
-Settings::Lookup environment_of(std::map<std::string, std::string> values) {
+KnobSources::Lookup environment_of(std::map<std::string, std::string> values) {
   return [values = std::move(values)](const char* name) -> const char* {
     const auto found = values.find(name);
     return found == values.end() ? nullptr : found->second.c_str();
@@ -21,7 +21,7 @@ api::SettingShown find(const Settings& settings, const std::string& name) {
 }
 
 TEST(SettingsTest, DefaultsAreTheKnobsOwn) {
-  const auto settings = Settings::read(environment_of({}), {});
+  const auto settings = Settings::read({});
   ASSERT_TRUE(settings);
   // Each entry's default, written out, is what the struct has.
   api::SettingChanges all;
@@ -42,31 +42,48 @@ TEST(SettingsTest, DefaultsAreTheKnobsOwn) {
   EXPECT_EQ(knobs.drain, fresh.drain);
 }
 
-TEST(SettingsTest, EnvironmentGoesBeforeStoredBeforeDefault) {
-  const auto settings = Settings::read(environment_of({{"QUEUE_MAX", "7"}}),
-                                       {{"QUEUE_MAX", "8"}, {"RUNNER_AHEAD", "5"}});
+TEST(SettingsTest, FlagGoesBeforeEnvironmentBeforeStoredBeforeFileBeforeDefault) {
+  const auto settings = Settings::read(
+      {.flags = {{"QUEUE_MAX_AGE_S", 6}},
+       .environment = environment_of({{"QUEUE_MAX", "7"}, {"QUEUE_MAX_AGE_S", "9"}}),
+       .stored = {{"QUEUE_MAX", "8"}, {"RUNNER_AHEAD", "5"}, {"QUEUE_MAX_AGE_S", "8"}},
+       .file = {{"QUEUE_MAX", 3}, {"RUNNER_AHEAD", 4}, {"AGENT_GRACE_S", 3}}});
   ASSERT_TRUE(settings);
   EXPECT_EQ(settings->knobs().queue_max, 7);
   EXPECT_EQ(settings->knobs().runner_ahead, 5);
+  EXPECT_EQ(settings->knobs().queue_max_age, std::chrono::seconds(6));
+  EXPECT_EQ(settings->knobs().agent_grace, std::chrono::seconds(3));
+  EXPECT_EQ(find(*settings, "QUEUE_MAX_AGE_S").source, "flag");
   EXPECT_EQ(find(*settings, "QUEUE_MAX").source, "environment");
+  EXPECT_EQ(find(*settings, "AGENT_GRACE_S").source, "file");
   EXPECT_EQ(find(*settings, "RUNNER_AHEAD").source, "stored");
   EXPECT_EQ(find(*settings, "DRAIN_S").source, "default");
 }
 
 TEST(SettingsTest, RefusesWhatIsUnknownOutOfRangeOrPinned) {
-  const auto settings = Settings::read(environment_of({{"QUEUE_MAX", "7"}}), {});
+  const auto settings = Settings::read({.environment = environment_of({{"QUEUE_MAX", "7"}})});
   ASSERT_TRUE(settings);
   EXPECT_EQ(settings->check({{"QUEUE_MIX", 1.0}}).error().code, Code::InvalidArgument);
   EXPECT_EQ(settings->check({{"RUNNER_AHEAD", 65.0}}).error().code, Code::InvalidArgument);
   EXPECT_EQ(settings->check({{"QUEUE_MAX", 9.0}}).error().code, Code::Conflict);
   EXPECT_TRUE(settings->check({{"RUNNER_AHEAD", 3.0}, {"DRAIN_S", std::nullopt}}));
-  EXPECT_FALSE(Settings::read(environment_of({{"QUEUE_MAX", "many"}}), {}));
+  EXPECT_FALSE(Settings::read({.environment = environment_of({{"QUEUE_MAX", "many"}})}));
   // Of another version's store.
-  EXPECT_TRUE(Settings::read(environment_of({}), {{"QUEUE_MAX", "-1"}, {"GONE", "1"}}));
+  EXPECT_TRUE(Settings::read({.stored = {{"QUEUE_MAX", "-1"}, {"GONE", "1"}}}));
+}
+
+TEST(SettingsTest, WhatIsStoredAndTakenBackUncoversTheFile) {
+  auto settings = Settings::read({.file = {{"QUEUE_MAX", 3}}});
+  ASSERT_TRUE(settings);
+  settings->apply({{"QUEUE_MAX", 9.0}});
+  EXPECT_EQ(settings->knobs().queue_max, 9);
+  settings->apply({{"QUEUE_MAX", std::nullopt}});
+  EXPECT_EQ(settings->knobs().queue_max, 3);
+  EXPECT_EQ(find(*settings, "QUEUE_MAX").source, "file");
 }
 
 TEST(SettingsTest, AppliesAndTakesBack) {
-  auto settings = Settings::read(environment_of({}), {});
+  auto settings = Settings::read({});
   ASSERT_TRUE(settings);
   settings->apply({{"RUNNER_PREFILL_BATCH", 2.0}, {"REPLICA_MAX_CONCURRENT", 3.0}});
   EXPECT_EQ(settings->knobs().for_runners.at("RUNNER_PREFILL_BATCH"), "2");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/admin.h"
+#include "api/declared.h"
 #include "api/error_body.h"
 #include "gateway/history.h"
 #include "gateway/routes.h"
@@ -62,6 +63,14 @@ Task<http::Response> show_cluster(Service& service, http::Request, PathParams pa
   const api::ClusterSpec* cluster = service.control.find_cluster(params["c"]);
   if (cluster == nullptr) co_return fail(no_cluster(params["c"]));
   co_return http::json_response(200, api::to_json(*cluster, api::Secrets::Hidden));
+}
+
+Task<http::Response> show_declared(Service& service, http::Request, PathParams) {
+  api::Declared declared;
+  declared.clusters = service.control.clusters();
+  for (const auto& pool : service.control.pools())
+    declared.pools.push_back({.cluster = pool->options().cluster, .load = pool->generation().load});
+  co_return http::json_response(200, api::to_json(declared));
 }
 
 Task<http::Response> put_cluster(Service& service, http::Request request, PathParams params) {
@@ -231,6 +240,7 @@ void add_admin_routes(http::Router& router, Service& service) {
   const auto add = [&](const char* method, const char* pattern, AdminRoute route) {
     add_admin_route(router, service, method, pattern, route);
   };
+  add("GET", "/admin/declared", show_declared);
   add("GET", "/admin/clusters", list_clusters);
   add("GET", "/admin/clusters/{c}", show_cluster);
   add("PUT", "/admin/clusters/{c}", put_cluster);

@@ -37,9 +37,9 @@ bool is_socket_path(std::string_view text) {
          text.find(':') == std::string_view::npos;
 }
 
-std::string ssh_program() {
-  const char* given = std::getenv("FLOTILLA_SSH");
-  return given != nullptr && *given != '\0' ? given : "ssh";
+std::string environment(const char* name, const char* standard) {
+  const char* given = std::getenv(name);
+  return given != nullptr && *given != '\0' ? given : standard;
 }
 
 Result<platform::Command> ssh_to(const SshTarget& target, std::vector<std::string> options) {
@@ -48,8 +48,12 @@ Result<platform::Command> ssh_to(const SshTarget& target, std::vector<std::strin
   if (!target.user.empty() && !api::is_ssh_user(target.user))
     return fail(Code::InvalidArgument, fmt::format("\"{}\" is no user's name", target.user));
   platform::Command command;
-  command.program = ssh_program();
+  command.program = environment("FLOTILLA_SSH", "ssh");
   command.arguments = {"-T"};
+  if (std::string config = environment("FLOTILLA_SSH_CONFIG", ""); !config.empty()) {
+    command.arguments.emplace_back("-F");
+    command.arguments.push_back(std::move(config));
+  }
   // A connection of its own, so that its death is one connection's death, and nothing of the
   // config that would run a program or open a port for it.
   for (const char* option :

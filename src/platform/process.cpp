@@ -269,6 +269,10 @@ void Process::release() {
   exit_fd_.reset();
 }
 
+void set_environment(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), 1);
+}
+
 std::filesystem::path executable_path() {
 #if defined(__APPLE__)
   std::string path(4096, '\0');

@@ -68,6 +68,9 @@ class Process {
   std::optional<ExitStatus> status_;
 };
 
+// Of ours and of what is started from here on. Before threads start.
+void set_environment(const char* name, const std::string& value);
+
 std::filesystem::path executable_path();
 int own_pid();
 

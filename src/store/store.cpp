@@ -50,21 +50,48 @@ std::string set_aside(const fs::path& file) {
   }
 }
 
+fs::path copy_of(const fs::path& file, int version) {
+  return fmt::format("{}.schema-{}", file.string(), version);
+}
+
+std::string newer_schema(const fs::path& file, int version, int known) {
+  std::string remedy =
+      fmt::format("start the newer flotilla that wrote it, or give another --state directory");
+  for (int older = known; older > 0; --older) {
+    if (!fs::exists(copy_of(file, older))) continue;
+    remedy += fmt::format(
+        ", or go back to {}, which was kept before the change: put it in the place of {} (and "
+        "remove its -wal and -shm)",
+        copy_of(file, older).string(), file.string());
+    break;
+  }
+  return fmt::format("{} has schema {}, and this flotilla knows schemas up to {}; {}",
+                     file.string(), version, known, remedy);
+}
+
 }  // namespace
 
 struct Store::State {
   std::unique_ptr<SQLite::Database> database;
   std::string warning;
+  std::string notice;
 
-  Result<void> migrate() {
+  // A copy of what an older program left is kept, so that there is a way back to it.
+  Result<void> migrate(const fs::path& file) {
     const auto steps = migrations();
+    const int known = static_cast<int>(steps.size());
     const int version = database->execAndGet("PRAGMA user_version").getInt();
-    if (version > static_cast<int>(steps.size())) {
-      return fail(
-          Code::Conflict,
-          fmt::format("the store has schema {}, this build knows up to {}; run the newer flotilla "
-                      "that wrote it, or move the file away",
-                      version, steps.size()));
+    if (version > known) return fail(Code::Conflict, newer_schema(file, version, known));
+    if (version > 0 && version < known) {
+      const fs::path copy = copy_of(file, version);
+      std::error_code ignored;
+      fs::remove(copy, ignored);
+      SQLite::Statement keep(*database, "VACUUM INTO ?");
+      keep.bind(1, copy.string());
+      keep.exec();
+      ::chmod(copy.c_str(), S_IRUSR | S_IWUSR);
+      notice = fmt::format("{} is brought from schema {} to {}; a copy as it was is {}",
+                           file.string(), version, known, copy.string());
     }
     for (std::size_t step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
       SQLite::Transaction transaction(*database);
@@ -112,7 +139,7 @@ Result<Store> Store::open(const fs::path& file) {
       state->database = open_database(file);
     }
     ::chmod(file.c_str(), S_IRUSR | S_IWUSR);
-    if (auto migrated = state->migrate(); !migrated) return fail(migrated.error());
+    if (auto migrated = state->migrate(file); !migrated) return fail(migrated.error());
   } catch (const std::exception& cause) {
     return fail(store_error("open " + file.string(), cause));
   }
@@ -120,6 +147,7 @@ Result<Store> Store::open(const fs::path& file) {
 }
 
 const std::string& Store::warning() const { return state_->warning; }
+const std::string& Store::notice() const { return state_->notice; }
 
 Result<std::vector<StoredCluster>> Store::clusters() const {
   try {

@@ -56,15 +56,17 @@ struct StoredUsage {
 // One thread at a time. A write is one transaction, on disk when it returns.
 class Store {
  public:
-  // Opens or creates `file` (mode 0600) and brings its schema up to date. A file that is not a
-  // whole database is renamed to FILE.broken-N, never overwritten, and named in warning(); a schema
-  // newer than ours is Conflict.
+  // Opens or creates `file` (mode 0600) and brings its schema N up to date; a copy of the older one
+  // is kept as FILE.schema-N and named in notice(). A file that is not a whole database is renamed
+  // to FILE.broken-N, never overwritten, and named in warning(); a schema newer than ours is
+  // Conflict.
   static Result<Store> open(const std::filesystem::path& file);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
   const std::string& warning() const;
+  const std::string& notice() const;
 
   Result<std::vector<StoredCluster>> clusters() const;
   Result<void> put_cluster(const StoredCluster& cluster);

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "store/migrations.h"
+
 namespace flotilla::store {
 namespace {
 
@@ -94,18 +96,69 @@ TEST_F(StoreTest, a_broken_file_is_set_aside_and_named) {
   EXPECT_TRUE(store->clusters()->empty());
 }
 
-TEST_F(StoreTest, a_newer_schema_is_refused_in_words) {
-  {
-    ASSERT_TRUE(Store::open(file()));
-  }
+// What the first program that kept a state left, byte for byte of its schema.
+constexpr const char* kFirstSchema = R"sql(
+  CREATE TABLE cluster (id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE pool (
+    alias TEXT PRIMARY KEY,
+    cluster TEXT NOT NULL REFERENCES cluster(id) ON DELETE CASCADE,
+    body TEXT NOT NULL,
+    generation INTEGER NOT NULL) STRICT;
+  CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+  INSERT INTO counter VALUES ('generation', 0);
+  PRAGMA user_version = 1;
+  INSERT INTO cluster VALUES ('local', '{"nodes":[{"id":"a"}]}');
+  INSERT INTO pool VALUES ('m', 'local', '{"model":"/m.gguf"}', 7);
+  UPDATE counter SET value = 7;
+)sql";
+
+void run_sql(const fs::path& file, const char* sql) {
   sqlite3* raw = nullptr;
-  ASSERT_EQ(sqlite3_open(file().c_str(), &raw), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(raw, "PRAGMA user_version = 99", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_open(file.c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
   sqlite3_close(raw);
+}
+
+TEST_F(StoreTest, a_store_of_the_first_schema_is_brought_up_to_date_and_a_copy_kept) {
+  run_sql(file(), kFirstSchema);
+  const fs::path copy = file().string() + ".schema-1";
+  {
+    auto store = Store::open(file());
+    ASSERT_TRUE(store) << store.error().message;
+    EXPECT_NE(store->notice().find(copy.string()), std::string::npos) << store->notice();
+    EXPECT_EQ(store->clusters()->at(0).body, R"({"nodes":[{"id":"a"}]})");
+    EXPECT_EQ(store->pools()->at(0).generation, 7);
+    EXPECT_EQ(*store->next_generation(), 8);
+    EXPECT_TRUE(store->put_settings({{"QUEUE_MAX", "5"}}));
+    EXPECT_TRUE(store->put_key({"key-1", "aa", "{}", 5}));
+    EXPECT_TRUE(store->add_event({1, "me", "POST /a", 200, ""}));
+  }
+  EXPECT_TRUE(Store::open(file())->notice().empty()) << "once";
+  struct stat info{};
+  ASSERT_EQ(stat(copy.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  // The way back: the copy is what it was.
+  auto before = Store::open(copy);
+  ASSERT_TRUE(before);
+  EXPECT_NE(before->notice().find("from schema 1"), std::string::npos);
+  EXPECT_EQ(before->pools()->at(0).generation, 7);
+  EXPECT_TRUE(before->settings()->empty());
+}
+
+TEST_F(StoreTest, a_newer_schema_is_refused_with_both_versions_and_what_would_do) {
+  ASSERT_TRUE(Store::open(file()));
+  run_sql(file(), "PRAGMA user_version = 99");
   const auto store = Store::open(file());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, Code::Conflict);
-  EXPECT_NE(store.error().message.find("99"), std::string::npos);
+  const std::string known = std::to_string(migrations().size());
+  EXPECT_EQ(store.error().message,
+            file().string() + " has schema 99, and this flotilla knows schemas up to " + known +
+                "; start the newer flotilla that wrote it, or give another --state directory");
+  const std::string copy = file().string() + ".schema-" + known;
+  std::ofstream(copy) << "x";
+  EXPECT_NE(Store::open(file()).error().message.find("go back to " + copy), std::string::npos);
+  EXPECT_FALSE(fs::exists(file().string() + ".broken-1")) << "nothing is set aside";
 }
 
 TEST_F(StoreTest, the_file_is_the_owners_alone) {

@@ -68,7 +68,8 @@ def test_wrong_usage_is_2(arguments):
     assert done.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "runner", "cluster add", "load", "unload", "status", "bench burst"])
+@pytest.mark.parametrize("command", ["serve", "runner", "cluster add", "load", "unload", "status", "bench burst", "config",
+                                     "apply", "export"])
 def test_help_has_examples(command):
     done = run_command(*command.split(), "--help", timeout=20)
     assert done.returncode == 0

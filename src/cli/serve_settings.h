@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/layers.h"
+#include "gateway/gateway.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace flotilla::cli {
+
+struct ServeOptions {
+  gateway::GatewayOptions gateway;
+  std::string log_level = "info";
+  std::string ssh_program = "ssh";
+  std::filesystem::path ssh_config;  // empty = the user's
+};
+
+// What `flotilla serve` can be told, by flag, environment and flotilla.yaml: one table for all
+// three, for --help, for the JSON schema and for `flotilla config`. It must outlive the App that
+// has its flags.
+class ServeSettings {
+ public:
+  ServeSettings();
+  ServeSettings(const ServeSettings&) = delete;
+  ServeSettings& operator=(const ServeSettings&) = delete;
+
+  const std::vector<config::Setting>& table() const { return table_; }
+  void add_flags(CLI::App& command);
+
+  // --config, else $FLOTILLA_CONFIG, else /etc/flotilla/flotilla.yaml if it is there; else empty.
+  std::filesystem::path file() const;
+  // After the flags were read. In the table's order.
+  Result<std::vector<config::Resolved>> resolve();
+  Result<ServeOptions> options();
+
+ private:
+  Result<void> read_layers();
+
+  ServeOptions options_;
+  std::vector<config::Setting> table_;
+  config::Layers layers_;
+  // What CLI11 reads the flags into.
+  std::string config_;
+  std::map<std::string, std::vector<std::string>> texts_;
+  std::map<std::string, bool> switches_;
+  std::vector<std::string> knobs_;
+  std::map<std::string, const CLI::Option*> flags_;  // by Setting::name()
+};
+
+}  // namespace flotilla::cli
