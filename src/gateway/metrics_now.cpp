@@ -75,6 +75,9 @@ struct Now {
              "Share of the last seconds' steps that was not the forward pass.", MetricType::Gauge);
   MetricFamily stored = family("flotilla_session_store_bytes",
                                "Memory for conversations that do not compute.", MetricType::Gauge);
+  MetricFamily on_disk =
+      family("flotilla_session_store_disk_bytes",
+             "Files of conversations for which there was no room in memory.", MetricType::Gauge);
   MetricFamily conversations = family("flotilla_session_store_conversations",
                                       "Conversations in that memory.", MetricType::Gauge);
   MetricFamily restarts = family("flotilla_replica_restarts_total",
@@ -99,6 +102,7 @@ struct Now {
     if (const auto launch = pool.find_live(replica.index)) {
       const api::PassCounts& counts = launch->told.passes;
       add(stored, labels, static_cast<double>(launch->told.stored_bytes));
+      add(on_disk, labels, static_cast<double>(launch->told.disk_bytes));
       add(conversations, labels, launch->told.stored);
       add_histogram(steps, labels, counts.by_ms, api::PassCounts::kMsEdges, 0.001,
                     counts.ms_sum / 1000);
