@@ -305,7 +305,10 @@ Awaitable<int> start(Executor executor, boost::asio::thread_pool& disk,
           .disk = &disk,
           .program = options.flotilla.empty() ? platform::executable_path() : options.flotilla,
           .log_dir = options.run_dir / "logs",
-          .socket_dir = *sockets};
+          .socket_dir = *sockets,
+          .cells_dir = options.run_dir / "cells"};
+      std::error_code ignored;  // of an agent that was killed; its runners ended with it
+      std::filesystem::remove_all(runners.cells_dir, ignored);
       Agent agent(executor, disk, options, std::move(*hold), std::move(runners));
       co_await agent.run();
       co_return 0;

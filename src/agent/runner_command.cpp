@@ -25,7 +25,8 @@ std::string breadcrumb_of(const std::string& socket) { return socket + ".crumb";
 Result<platform::Command> runner_command(const std::filesystem::path& program,
                                          const api::RunnerSpec& spec,
                                          const std::filesystem::path& model,
-                                         const std::string& socket) {
+                                         const std::string& socket,
+                                         const std::filesystem::path& cells_dir) {
   platform::Command command;
   command.program = program;
   command.arguments = {"runner", "--supervised", "--unix",
@@ -48,6 +49,7 @@ Result<platform::Command> runner_command(const std::filesystem::path& program,
   text("--chat-template", spec.chat_template);
   text("--alias", spec.alias);
   text("--node", spec.node);
+  text("--cells-dir", cells_dir.string());
   for (const std::string& argument : command.arguments)
     if (has_nul(argument))
       return fail(Code::InvalidArgument, "a runner's setting holds a NUL byte");

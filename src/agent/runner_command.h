@@ -9,13 +9,15 @@
 
 namespace flotilla::agent {
 
-// The command line of a supervised runner. `model` is the file found on this machine.
+// The command line of a supervised runner. `model` is the file found on this machine, `cells_dir`
+// where conversations may lie for which it has no memory; empty: nowhere.
 // InvalidArgument names a value or an environment name that a runner must not get: what loads other
 // code (LD_…, DYLD_…, PATH) is never passed on.
 Result<platform::Command> runner_command(const std::filesystem::path& program,
                                          const api::RunnerSpec& spec,
                                          const std::filesystem::path& model,
-                                         const std::string& socket);
+                                         const std::string& socket,
+                                         const std::filesystem::path& cells_dir = {});
 
 // Where a runner with that socket leaves its breadcrumb.
 std::string breadcrumb_of(const std::string& socket);

@@ -9,6 +9,7 @@
 #include "agent/runner_command.h"
 #include "agent/work.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "model/model_files.h"
 #include "platform/memory_info.h"
 
@@ -85,6 +86,13 @@ Awaitable<void> Supervisor::run(api::StartReplica start) {
     exited = co_await process->run();
     std::error_code ignored;
     std::filesystem::remove(process->held().socket, ignored);
+    if (runner.stop_asked) {
+      std::function<std::uintmax_t()> clean = [folder = cells_of(start)] {
+        std::error_code failed;
+        return std::filesystem::remove_all(folder, failed);
+      };
+      co_await on_pool(*options_.disk, std::move(clean));
+    }
   }
   // Gone from the list before it is said: who hears of the end finds it nowhere any more.
   runners_.erase(start.replica);
@@ -95,13 +103,19 @@ Awaitable<void> Supervisor::run(api::StartReplica start) {
   if (runners_.empty()) all_ended_.cancel();
 }
 
+// The same for each attempt of a replica: one that died finds its conversations there.
+std::filesystem::path Supervisor::cells_of(const api::StartReplica& start) const {
+  const std::string_view parts[] = {start.generation, "\n", start.spec.node, "\n", start.spec.alias};
+  return options_.cells_dir / hex_text(sha256(parts)).substr(0, 16);
+}
+
 Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn(const api::StartReplica& start,
                                                          const std::filesystem::path& model) {
   const std::string socket =
       options_.socket_dir / fmt::format("{}-{}.sock", platform::own_pid(), next_socket_++);
   std::error_code ignored;
   std::filesystem::remove(socket, ignored);
-  auto command = runner_command(options_.program, start.spec, model, socket);
+  auto command = runner_command(options_.program, start.spec, model, socket, cells_of(start));
   if (!command) return fail(command.error());
   auto process = platform::Process::spawn(*command);
   if (!process) return fail(process.error());

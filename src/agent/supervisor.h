@@ -27,6 +27,7 @@ class Supervisor {
     std::filesystem::path program = {};  // flotilla
     std::filesystem::path log_dir = {};
     std::filesystem::path socket_dir = {};  // paths in it fit a socket address
+    std::filesystem::path cells_dir = {};   // runners keep conversations in it
     std::function<void(api::AgentEvent)> on_event = {};
   };
   explicit Supervisor(Options options);
@@ -55,6 +56,7 @@ class Supervisor {
                                                const std::filesystem::path& model);
   void say_not_started(const std::string& replica, std::string reason);
   bool take_memory_kill();
+  std::filesystem::path cells_of(const api::StartReplica& start) const;
 
   const Options options_;
   std::map<std::string, Runner> runners_;

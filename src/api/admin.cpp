@@ -44,7 +44,8 @@ json::Object replica_object(const ReplicaStatus& replica) {
       {"resident_bytes", replica.resident_bytes},
       {"trimmed", replica.trimmed.empty() ? json::Value() : json::Value(replica.trimmed)},
       {"sessions_stored", replica.sessions_stored},
-      {"session_store_bytes", replica.session_store_bytes}};
+      {"session_store_bytes", replica.session_store_bytes},
+      {"session_store_disk_bytes", replica.session_store_disk_bytes}};
 }
 
 json::Array replicas_array(const PoolStatus& pool) {

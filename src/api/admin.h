@@ -99,6 +99,7 @@ struct ReplicaStatus {
   std::string trimmed;      // what the last look for memory gave back (BG_CLEAR_CACHE_EVERY)
   int sessions_stored = 0;  // conversations that do not compute and keep their cells
   std::int64_t session_store_bytes = 0;
+  std::int64_t session_store_disk_bytes = 0;
 };
 
 struct PoolStatus {

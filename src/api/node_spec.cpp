@@ -37,7 +37,7 @@ bool is_allowed_variable(std::string_view name) {
   constexpr std::string_view exact[] = {
       "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",   "HF_HOME",
       "RUNNER_PREFILL_BATCH", "RUNNER_STEP_TARGET_MS", "BG_CLEAR_CACHE_EVERY",
-      "SESSION_STORE_BYTES"};
+      "SESSION_STORE_BYTES",  "SESSION_STORE_DISK_BYTES"};
   return std::ranges::find(exact, name) != std::end(exact) || name.starts_with("GGML_") ||
          name.starts_with("OMP_");
 }
@@ -52,8 +52,8 @@ void read_env(json::Reader& reader, NodeSpec& node) {
           reader.path_of("env." + name),
           fmt::format(
               "env may not set \"{}\"; it takes RUNNER_PREFILL_BATCH, RUNNER_STEP_TARGET_MS, "
-              "BG_CLEAR_CACHE_EVERY, SESSION_STORE_BYTES, CUDA_VISIBLE_DEVICES, "
-              "HIP_VISIBLE_DEVICES, GGML_*, OMP_* and HF_HOME",
+              "BG_CLEAR_CACHE_EVERY, SESSION_STORE_BYTES, SESSION_STORE_DISK_BYTES, "
+              "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, GGML_*, OMP_* and HF_HOME",
               name));
       return;
     }

@@ -76,6 +76,7 @@ ReplicaStatus replica_status(const json::Object& object) {
   read(object, "trimmed", replica.trimmed);
   read(object, "sessions_stored", replica.sessions_stored);
   read(object, "session_store_bytes", replica.session_store_bytes);
+  read(object, "session_store_disk_bytes", replica.session_store_disk_bytes);
   return replica;
 }
 

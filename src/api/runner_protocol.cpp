@@ -244,8 +244,8 @@ std::string to_json(const RunnerEvent& event) {
                  fmt::join(event.passes.by_ms, ","), fmt::join(event.passes.by_width, ","),
                  event.passes.width_sum);
   append_number(out, event.passes.ms_sum);
-  fmt::format_to(std::back_inserter(out), R"(}},"stored":{},"stored_bytes":{}}})", event.stored,
-                 event.stored_bytes);
+  fmt::format_to(std::back_inserter(out), R"(}},"stored":{},"stored_bytes":{},"disk_bytes":{}}})",
+                 event.stored, event.stored_bytes, event.disk_bytes);
   return out;
 }
 
@@ -268,6 +268,7 @@ Result<RunnerEvent> parse_runner_event(std::string_view text) {
   event.trimmed = text_of(*object, "trimmed");
   event.stored = static_cast<int>(integer_of(*object, "stored"));
   event.stored_bytes = integer_of(*object, "stored_bytes");
+  event.disk_bytes = integer_of(*object, "disk_bytes");
   if (const json::Value* passes = object->if_contains("passes"); passes && passes->is_object()) {
     event.passes = read_passes(passes->get_object());
   }

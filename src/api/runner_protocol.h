@@ -105,6 +105,7 @@ struct RunnerEvent {
   PassCounts passes = {};
   std::int64_t stored_bytes = 0;  // conversations that do not compute keep their cells there
   int stored = 0;
+  std::int64_t disk_bytes = 0;  // of conversations for which memory has no room
 };
 std::string to_json(const RunnerEvent& event);
 Result<RunnerEvent> parse_runner_event(std::string_view json);

@@ -105,13 +105,14 @@ TEST(RunnerProtocol, EventsComeBackAsTheyWere) {
                           .trimmed = "heap",
                           .passes = passes,
                           .stored_bytes = 900,
-                          .stored = 3};
+                          .stored = 3,
+                          .disk_bytes = 70};
   EXPECT_EQ(to_json(event),
             R"({"step":7,"step_ms_max":20.5,"running":2,"waiting":1,"kv_free":4096,)"
             R"("generated_tokens":70,"prompt_tokens":300,"cached_tokens":100,"tokens_per_s":99,)"
             R"("step_overhead":0.05,"resident_bytes":1000,"trims":2,"trimmed":"heap",)"
             R"("passes":{"by_ms":[1,0,0,0,1,1,0,0,0,0,1],"by_width":[1,0,0,1,1,0,0,1],)"
-            R"("width_sum":83,"ms_sum":5041},"stored":3,"stored_bytes":900})");
+            R"("width_sum":83,"ms_sum":5041},"stored":3,"stored_bytes":900,"disk_bytes":70})");
   const auto back = parse_runner_event(to_json(event));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->step, 7U);
@@ -126,6 +127,7 @@ TEST(RunnerProtocol, EventsComeBackAsTheyWere) {
   EXPECT_EQ(back->passes, passes);
   EXPECT_EQ(back->stored, 3);
   EXPECT_EQ(back->stored_bytes, 900);
+  EXPECT_EQ(back->disk_bytes, 70);
   EXPECT_EQ(parse_runner_event(R"({"passes":{"by_ms":[1],"by_width":"x"}})")->passes, PassCounts());
   EXPECT_FALSE(parse_runner_event("[]"));
 }

@@ -26,6 +26,9 @@ class Sha256 {
 // The SHA-256 of the parts, one after the other: 32 bytes, not hex.
 std::string sha256(std::span<const std::string_view> parts);
 
+// HMAC-SHA-256 of the parts, one after the other: 32 bytes, not hex.
+std::string hmac_sha256(std::string_view key, std::span<const std::string_view> parts);
+
 std::string hex_text(std::string_view bytes);
 
 }  // namespace flotilla

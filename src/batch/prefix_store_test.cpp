@@ -22,24 +22,29 @@ Tokens joined(Tokens a, const Tokens& b) {
   return a;
 }
 
-PrefixStore make(std::int64_t bytes_max = 1 << 20, bool can_cut = true) {
-  return PrefixStore({.bytes_max = bytes_max, .can_cut = can_cut, .tokens_min = 4});
+CellStore make(std::int64_t bytes_max = 1 << 20, bool can_cut = true) {
+  return CellStore({.bytes_max = bytes_max, .can_cut = can_cut, .tokens_min = 4});
+}
+
+bool put(CellStore& store, const std::string& group, Tokens tokens, Cells cells) {
+  const auto bytes = static_cast<std::int64_t>(cells->size());
+  return store.put({group, std::move(tokens)}, std::move(cells), bytes);
 }
 
 TEST(PrefixStore, FindsTheMostThatIsShared) {
-  PrefixStore store = make();
-  store.put("", joined(count(10), {100, 101}), cells_of(1));
-  store.put("", joined(count(10), {200, 201, 202}), cells_of(2));
+  CellStore store = make();
+  put(store, "", joined(count(10), {100, 101}), cells_of(1));
+  put(store, "", joined(count(10), {200, 201, 202}), cells_of(2));
   const auto match = store.find("", joined(count(10), {200, 201, 7, 8}));
   ASSERT_TRUE(match);
   EXPECT_EQ(match->length, 12);
   EXPECT_EQ(match->stored, 13);
-  EXPECT_EQ(match->cells->size(), 2U);
+  EXPECT_EQ(match->value->size(), 2U);
 }
 
 TEST(PrefixStore, TheLastTokenIsAlwaysComputed) {
-  PrefixStore store = make();
-  store.put("", count(10), cells_of(1));
+  CellStore store = make();
+  put(store, "", count(10), cells_of(1));
   EXPECT_EQ(store.find("", count(10))->length, 9);
   EXPECT_EQ(store.find("", count(5))->length, 4);
   EXPECT_FALSE(store.find("", count(4))) << "three tokens are not worth it";
@@ -47,43 +52,60 @@ TEST(PrefixStore, TheLastTokenIsAlwaysComputed) {
 }
 
 TEST(PrefixStore, GroupsDoNotSeeEachOther) {
-  PrefixStore store = make();
-  store.put("a", count(10), cells_of(1));
+  CellStore store = make();
+  put(store, "a", count(10), cells_of(1));
   EXPECT_FALSE(store.find("b", count(10)));
   EXPECT_FALSE(store.find("", count(10)));
   EXPECT_TRUE(store.find("a", count(10)));
 }
 
 TEST(PrefixStore, ALongerOneTakesTheShorterOnesPlace) {
-  PrefixStore store = make();
-  store.put("", count(10), cells_of(100));
-  store.put("", count(20), cells_of(200));
+  CellStore store = make();
+  put(store, "", count(10), cells_of(100));
+  put(store, "", count(20), cells_of(200));
   EXPECT_EQ(store.size(), 1U);
-  store.put("", count(15), cells_of(150));
+  put(store, "", count(15), cells_of(150));
   EXPECT_EQ(store.size(), 1U);
-  EXPECT_EQ(store.find("", count(16))->cells->size(), 200U);
+  EXPECT_EQ(store.find("", count(16))->value->size(), 200U);
 }
 
 TEST(PrefixStore, TheLeastRecentlyUsedGoes) {
-  PrefixStore store = make(1000);
+  CellStore store = make(1000);
   const std::size_t each = 300 - 10 * sizeof(engine::Token);
-  for (const int from : {0, 1000, 2000}) store.put("", count(10, from), cells_of(each));
+  for (const int from : {0, 1000, 2000}) put(store, "", count(10, from), cells_of(each));
   EXPECT_EQ(store.bytes(), 900);
   store.find("", count(10));
-  store.put("", count(10, 3000), cells_of(each));
+  put(store, "", count(10, 3000), cells_of(each));
   EXPECT_TRUE(store.find("", count(10)));
   EXPECT_FALSE(store.find("", count(10, 1000)));
-  EXPECT_FALSE(store.put("", count(10, 4000), cells_of(1000))) << "alone it is more than all";
+  EXPECT_FALSE(put(store, "", count(10, 4000), cells_of(1000))) << "alone it is more than all";
   EXPECT_EQ(store.size(), 3U);
   store.shrink(0);
   EXPECT_EQ(store.bytes(), 0);
 }
 
+TEST(PrefixStore, WhoeverGoesIsTold) {
+  using Why = CellStore::Why;
+  std::vector<std::pair<std::size_t, Why>> gone;
+  CellStore store({.bytes_max = 1000,
+                   .tokens_min = 4,
+                   .on_drop = [&](const CellStore::Key& key, const Cells&, Why why) {
+                     gone.emplace_back(key.second.size(), why);
+                   }});
+  put(store, "", count(10), cells_of(100));
+  put(store, "", count(20), cells_of(200));
+  put(store, "", count(30, 1000), cells_of(800));
+  EXPECT_EQ(gone, (std::vector<std::pair<std::size_t, Why>>{{10, Why::Superseded},
+                                                            {20, Why::NoRoom}}));
+  EXPECT_TRUE(store.covers({"", count(5, 1000)}));
+  EXPECT_FALSE(store.covers({"", count(5)}));
+}
+
 TEST(PrefixStore, StatesThatCannotBeCutMatchAsAWholeOnly) {
-  PrefixStore store = make(1 << 20, false);
-  store.put("", count(10), cells_of(1));
-  store.put("", count(20), cells_of(2));
-  store.put("", joined(count(20), {7, 7, 7}), cells_of(3));
+  CellStore store = make(1 << 20, false);
+  put(store, "", count(10), cells_of(1));
+  put(store, "", count(20), cells_of(2));
+  put(store, "", joined(count(20), {7, 7, 7}), cells_of(3));
   EXPECT_EQ(store.find("", count(30))->length, 20);
   EXPECT_EQ(store.find("", count(20))->length, 10) << "its last token must be computed";
   EXPECT_EQ(store.find("", joined(count(12), {9, 9}))->length, 10);
@@ -94,7 +116,7 @@ TEST(PrefixStore, StatesThatCannotBeCutMatchAsAWholeOnly) {
 TEST(PrefixStore, AgreesWithAPlainSearch) {
   Random random(17);
   for (const bool can_cut : {true, false}) {
-    PrefixStore store = make(1 << 30, can_cut);
+    CellStore store = make(1 << 30, can_cut);
     std::vector<Tokens> all;
     const auto draw = [&] {
       Tokens tokens;
@@ -106,7 +128,7 @@ TEST(PrefixStore, AgreesWithAPlainSearch) {
     };
     for (int i = 0; i < 200; ++i) {
       all.push_back(draw());
-      const bool kept = store.put("", all.back(), cells_of(1));
+      const bool kept = put(store, "", all.back(), cells_of(1));
       EXPECT_EQ(kept, all.back().size() >= 4);
       if (!kept) all.pop_back();
       Tokens asked = draw();

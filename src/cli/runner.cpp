@@ -30,6 +30,7 @@ struct RunnerFlags {
   double step_target_ms = 0;
   int trim_every = 512;
   std::int64_t store_bytes = -1;
+  std::int64_t disk_bytes = 0;
   int synthetic_step_us = 0;
   int synthetic_token_us = 0;
   int synthetic_canned = 0;
@@ -82,6 +83,9 @@ void add_flags(CLI::App& command, RunnerFlags& flags) {
       .add_option("--breadcrumb", options.breadcrumb_path,
                   "File that tells which requests were being computed if it dies")
       ->group("");
+  command.add_option("--cells-dir", options.cells_dir,
+                     "Folder for conversations that memory has no room for, up to "
+                     "SESSION_STORE_DISK_BYTES");
   command.add_option("--alias", options.service.alias, "The model name that clients send");
   command.add_option("--node", options.service.node, "The node's name, for x_flotilla");
   command.add_flag("--supervised", options.supervised,
@@ -106,6 +110,7 @@ void add_knobs(CLI::App& command, RunnerFlags& flags) {
   knob("RUNNER_STEP_TARGET_MS", flags.step_target_ms, CLI::Range(0.0, 60'000.0));
   knob("BG_CLEAR_CACHE_EVERY", flags.trim_every, CLI::Range(0, 1'000'000'000));
   knob("SESSION_STORE_BYTES", flags.store_bytes, CLI::Range(-1.0, 1e15));
+  knob("SESSION_STORE_DISK_BYTES", flags.disk_bytes, CLI::Range(0.0, 1e15));
   knob("FLOTILLA_SYNTHETIC_STEP_US", flags.synthetic_step_us, CLI::Range(0, 60'000'000));
   knob("FLOTILLA_SYNTHETIC_TOKEN_US", flags.synthetic_token_us, CLI::Range(0, 60'000'000));
   knob("FLOTILLA_SYNTHETIC_CANNED", flags.synthetic_canned, CLI::Range(0, 1'000'000));
@@ -157,6 +162,7 @@ int run_runner(RunnerFlags& flags) {
       std::chrono::duration<double, std::milli>(flags.step_target_ms));
   options.service.scheduler.trim_every = flags.trim_every;
   if (flags.store_bytes >= 0) options.store_bytes = flags.store_bytes;
+  options.disk_bytes = flags.disk_bytes;
   if (::isatty(STDERR_FILENO) != 0) options.on_loading = show_loading;
   return runner::run(options);
 }
@@ -171,7 +177,8 @@ void add_runner_command(CLI::App& app, CommandResult& result) {
       "  flotilla runner --synthetic --unix /run/user/1000/model.sock\n"
       "Environment: RUNNER_PREFILL_BATCH (4), RUNNER_STEP_TARGET_MS (0 = auto), "
       "BG_CLEAR_CACHE_EVERY "
-      "(512), SESSION_STORE_BYTES (-1 = a quarter of what is free after the load)");
+      "(512), SESSION_STORE_BYTES (-1 = a quarter of what is free after the load), "
+      "SESSION_STORE_DISK_BYTES (0)");
   const auto flags = std::make_shared<RunnerFlags>();
   add_flags(*command, *flags);
   add_knobs(*command, *flags);

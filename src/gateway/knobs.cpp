@@ -62,6 +62,8 @@ constexpr Entry kTable[] = {
      "Memory of a replica for conversations that do not compute; -1: a quarter of what is free "
      "after the load, 0: none",
      nullptr},
+    {"SESSION_STORE_DISK_BYTES", 0, 0, 1e15, kNextLoad,
+     "Disk of a replica for conversations that memory has no room for; 0: none", nullptr},
     {"REPLICA_MAX_CONCURRENT", 16, 1, 100'000, kAtOnce,
      "Requests in a home and waiting for it before a conversation moves; unless set at least twice "
      "the width",

@@ -75,6 +75,9 @@ struct Now {
              "Share of the last seconds' steps that was not the forward pass.", MetricType::Gauge);
   MetricFamily stored = family("flotilla_session_store_bytes",
                                "Memory for conversations that do not compute.", MetricType::Gauge);
+  MetricFamily on_disk =
+      family("flotilla_session_store_disk_bytes",
+             "Files of conversations for which there was no room in memory.", MetricType::Gauge);
   MetricFamily conversations = family("flotilla_session_store_conversations",
                                       "Conversations in that memory.", MetricType::Gauge);
   MetricFamily generated =
@@ -113,6 +116,7 @@ struct Now {
       add(prompts, labels, static_cast<double>(launch->told.prompt_tokens));
       add(cached, labels, static_cast<double>(launch->told.cached_tokens));
       add(stored, labels, static_cast<double>(launch->told.stored_bytes));
+      add(on_disk, labels, static_cast<double>(launch->told.disk_bytes));
       add(conversations, labels, launch->told.stored);
       add_histogram(steps, labels, counts.by_ms, api::PassCounts::kMsEdges, 0.001,
                     counts.ms_sum / 1000);

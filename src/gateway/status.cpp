@@ -33,6 +33,7 @@ api::ReplicaStatus replica_status(const cluster::ReplicaStatus& replica, const P
   if (const auto launch = pool.find_live(replica.index)) {
     out.sessions_stored = launch->told.stored;
     out.session_store_bytes = launch->told.stored_bytes;
+    out.session_store_disk_bytes = launch->told.disk_bytes;
   }
   return out;
 }

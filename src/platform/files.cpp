@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +27,50 @@ void write_some(const Fd& fd, std::string_view bytes) {
     if (count <= 0) return;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+}
+
+Result<void> write_whole(const std::filesystem::path& file,
+                         std::span<const std::string_view> parts) {
+  const std::filesystem::path beside = file.string() + ".part";
+  const auto failed = [&](int error) {
+    ::unlink(beside.c_str());
+    return fail(error == ENOSPC ? Code::ResourceExhausted : Code::Internal,
+                fmt::format("{} cannot be written: {}", file.string(), std::strerror(error)));
+  };
+  const Fd out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!out) return failed(errno);
+  for (std::string_view part : parts) {
+    while (!part.empty()) {
+      const ssize_t count = ::write(out.get(), part.data(), part.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return failed(errno);
+      part.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+  if (::rename(beside.c_str(), file.c_str()) != 0) return failed(errno);
+  return {};
+}
+
+Result<std::string> read_whole(const std::filesystem::path& file, std::uint64_t bytes_max) {
+  const auto failed = [&](Code code, const std::string& why) {
+    return fail(code, fmt::format("{} cannot be read: {}", file.string(), why));
+  };
+  const Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!in) return failed(errno == ENOENT ? Code::NotFound : Code::Internal, std::strerror(errno));
+  const auto size = static_cast<std::uint64_t>(file_bytes(in));
+  if (size > bytes_max)
+    return failed(Code::ResourceExhausted, fmt::format("it has {} bytes", size));
+  std::string out(size, '\0');
+  std::size_t have = 0;
+  while (have < out.size()) {
+    const ssize_t count = ::read(in.get(), out.data() + have, out.size() - have);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failed(Code::Internal, std::strerror(errno));
+    if (count == 0) break;
+    have += static_cast<std::size_t>(count);
+  }
+  out.resize(have);
+  return out;
 }
 
 std::string file_identity(const std::filesystem::path& file) {

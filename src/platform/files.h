@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "platform/fd.h"
 
 namespace flotilla::platform {
@@ -14,6 +16,12 @@ Fd open_to_append(const std::filesystem::path& file);
 std::int64_t file_bytes(const Fd& fd);
 // What cannot be written is dropped.
 void write_some(const Fd& fd, std::string_view bytes);
+
+// Writes a file of mode 0600 whole or not at all: beside its place first, then into it.
+Result<void> write_whole(const std::filesystem::path& file,
+                         std::span<const std::string_view> parts);
+// All of it. NotFound: there is none; ResourceExhausted: it has more than `bytes_max`.
+Result<std::string> read_whole(const std::filesystem::path& file, std::uint64_t bytes_max);
 
 // Device, inode, size and change time as one word: the same as long as nobody has put another
 // content there. Empty: there is no file.

@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "runner/test_scheduler_thread.h"
@@ -138,6 +141,40 @@ TEST_F(CellReuseTest, TheStoreGivesWayWhenMemoryIsShort) {
   std::ranges::reverse(other.prompt);
   answer_of(*thread, other);
   seen_.wait([this] { return seen_.stats().stored == 0; });
+}
+
+// Memory for one conversation; the others go to the disk and come back, after a restart too.
+TEST_F(CellReuseTest, WhatMemoryHasNoRoomForComesBackFromTheDisk) {
+  std::string folder = std::filesystem::temp_directory_path() / "flotilla-cells-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  options_.disk_folder = folder;
+  options_.disk_bytes_max = 64 << 20;
+  std::vector<SequenceStart> turns;
+  {
+    auto probe = make(2);
+    (void)answer_of(*probe, start(100, 200));
+    options_.store_bytes_max = seen_.stats().stored_bytes * 3 / 2;
+  }
+  auto thread = make(2);
+  for (SequenceId id = 1; id <= 4; ++id) {
+    SequenceStart first = start(id, 200);
+    for (engine::Token& token : first.prompt) token = 'a' + (token + static_cast<int>(id)) % 26;
+    turns.push_back(next_turn(first, answer_of(*thread, first), 10 + id));
+  }
+  for (int again = 0; again < 2; ++again) {
+    for (SequenceStart& turn : turns) {
+      turn.id += 20;
+      const auto answer = answer_of(*thread, turn);
+      EXPECT_GE(answer.cached_tokens, 207) << turn.id;
+      EXPECT_EQ(answer.text, alone(turn).text);
+    }
+    // The last one has not been put aside; all others lie on the disk when it starts again.
+    turns.pop_back();
+    thread.reset();
+    thread = make(2);
+  }
+  thread.reset();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

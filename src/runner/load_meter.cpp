@@ -45,7 +45,8 @@ api::RunnerEvent LoadMeter::event(int held, Instant now) {
           .trimmed = stats_.trimmed,
           .passes = stats_.counts,
           .stored_bytes = stats_.stored_bytes,
-          .stored = stats_.stored};
+          .stored = stats_.stored,
+          .disk_bytes = stats_.disk_bytes};
 }
 
 }  // namespace flotilla::runner

@@ -180,6 +180,8 @@ ServiceOptions Process::service_options(const engine::EngineInfo& info) {
   const std::int64_t most = left_for_store_.value_or(std::numeric_limits<std::int64_t>::max());
   const std::int64_t usual = left_for_store_ ? most : available() / 4;
   out.scheduler.store_bytes_max = std::min(most, options_.store_bytes.value_or(usual));
+  out.scheduler.disk_folder = options_.cells_dir;
+  out.scheduler.disk_bytes_max = options_.disk_bytes;
   batch::Limits& limits = out.scheduler.limits;
   limits.width = info.width;
   limits.context = info.context;

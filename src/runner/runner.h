@@ -26,6 +26,9 @@ struct RunnerOptions {
   // For cells of conversations that do not compute; none = a quarter of what is free after the
   // load.
   std::optional<std::int64_t> store_bytes = {};
+  // For what memory has no room for: files in `cells_dir`; no folder or 0 bytes = none.
+  std::string cells_dir = {};
+  std::int64_t disk_bytes = 0;
   // Of the whole process: weights, KV cells, buffers and the conversations that it keeps. None = as
   // much as the machine has.
   std::optional<std::int64_t> memory_limit = {};

@@ -11,9 +11,9 @@ namespace {
 
 constexpr Duration kIdleWait = std::chrono::seconds(1);
 constexpr Duration kReportEvery = std::chrono::milliseconds(100);
-// A sequence has at most a start, an end and, while one pass runs, a park and an unpark on their
-// way.
-constexpr std::size_t kCommandsPerSequence = 4;
+// A sequence has at most a start, an end, cells from the disk and, while one pass runs, a park and
+// an unpark on their way.
+constexpr std::size_t kCommandsPerSequence = 5;
 
 std::vector<engine::Token> end_tokens_of(const engine::Tokenizer& tokenizer) {
   std::vector<engine::Token> tokens;
@@ -42,9 +42,17 @@ SchedulerThread::SchedulerThread(engine::LoadedModel model, const SchedulerOptio
       end_tokens_(end_tokens_of(*tokenizer_)),
       commands_(static_cast<std::size_t>(options.sequences_max) * kCommandsPerSequence),
       scheduler_(options.limits),
-      store_({.bytes_max = options.store_bytes_max, .can_cut = engine_->info().can_cut}),
+      store_({.bytes_max = options.store_bytes_max,
+              .can_cut = engine_->info().can_cut,
+              .on_drop =
+                  [this](const batch::CellStore::Key& key, const batch::Cells& cells,
+                         batch::CellStore::Why why) {
+                    if (disk_ != nullptr && why == batch::CellStore::Why::NoRoom)
+                      disk_->put({.group = key.first, .tokens = key.second}, cells);
+                  }}),
       breadcrumb_(options.breadcrumb ? options.breadcrumb
                                      : std::make_shared<platform::Breadcrumb>()),
+      disk_(open_disk()),
       thread_([this] { run(); }) {}
 
 SchedulerThread::~SchedulerThread() {
@@ -112,13 +120,14 @@ void SchedulerThread::take_commands() {
     changed_ = true;
     if (auto* start = std::get_if<Start>(&command)) take(std::move(*start));
     if (auto* end = std::get_if<End>(&command)) take(*end);
+    if (auto* loaded = std::get_if<Loaded>(&command)) take(std::move(*loaded));
     if (auto* park = std::get_if<Park>(&command)) {
       scheduler_.park(park->id);
-      flight_.park(park->id, true);
+      mark_parked(park->id, true);
     }
     if (auto* unpark = std::get_if<Unpark>(&command)) {
       scheduler_.unpark(unpark->id);
-      flight_.park(unpark->id, false);
+      mark_parked(unpark->id, false);
     }
   }
   release_followers();
@@ -316,6 +325,7 @@ void SchedulerThread::fail(SequenceId id, const Error& error) {
 void SchedulerThread::finish(SequenceId id) {
   scheduler_.end(id);
   flight_.end(id);
+  loading_.erase(id);
   saved_.erase(id);
   sequences_.erase(id);
   sequences_held_.fetch_sub(1);
@@ -352,14 +362,15 @@ StepStats SchedulerThread::stats() const {
           .passes_ms = to_ms(passes_),
           .outside_ms = to_ms(outside_),
           .running = load.prefilling + load.decoding,
-          .waiting = load.waiting + flight_.following(),
+          .waiting = load.waiting + flight_.following() + static_cast<int>(loading_.size()),
           .parked = load.parked,
           .kv_free = static_cast<std::int64_t>(info.context) * info.width - used,
           .trims = trims_,
           .trimmed = trimmed_,
           .counts = pass_counts_,
           .stored_bytes = store_.bytes(),
-          .stored = static_cast<int>(store_.size())};
+          .stored = static_cast<int>(store_.size()),
+          .disk_bytes = disk_ ? disk_->usage().bytes : 0};
 }
 
 }  // namespace flotilla::runner

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "engine/engine.h"
 #include "platform/breadcrumb.h"
 #include "runner/answer.h"
+#include "runner/disk_store.h"
 #include "runner/pass_watch.h"
 
 namespace flotilla::runner {
@@ -68,6 +70,7 @@ struct StepStats {
   api::PassCounts counts = {};
   std::int64_t stored_bytes = 0;  // by conversations that do not compute
   int stored = 0;
+  std::int64_t disk_bytes = 0;  // of those for which memory has no room
 };
 
 struct StepReport {
@@ -83,6 +86,8 @@ struct SchedulerOptions {
   // Bytes that the machine can still give; no function: not looked at.
   std::function<std::int64_t()> memory_available = {};
   std::int64_t memory_left = 512LL << 20;  // of them, that the store leaves to others
+  std::filesystem::path disk_folder = {};  // for what memory has no room for; empty = none
+  std::int64_t disk_bytes_max = 0;
   std::shared_ptr<platform::Breadcrumb> breadcrumb = {};  // null: none is kept
 };
 
@@ -123,7 +128,11 @@ class SchedulerThread {
   struct Unpark {
     SequenceId id;
   };
-  using Command = std::variant<Start, End, Park, Unpark>;
+  struct Loaded {  // from the disk
+    SequenceId id;
+    std::optional<CellFile> file;
+  };
+  using Command = std::variant<Start, End, Park, Unpark, Loaded>;
 
   struct Sequence {
     std::string request;
@@ -141,6 +150,7 @@ class SchedulerThread {
     int length = 0;  // cells to keep of them
   };
 
+  std::unique_ptr<DiskStore> open_disk();
   void push(Command command);
   void run();
   void step();
@@ -149,7 +159,10 @@ class SchedulerThread {
   void take_commands();
   void take(Start command);
   void take(End end);
+  void take(Loaded loaded);
   void enter(batch::Newcomer newcomer, bool may_follow);
+  void begin(batch::Newcomer newcomer, std::optional<Saved> saved);
+  void mark_parked(SequenceId id, bool parked);
   void release_followers();
   void store_cells(SequenceId id);
   bool make_room(std::size_t tokens);
@@ -182,8 +195,9 @@ class SchedulerThread {
   batch::Scheduler scheduler_;
   std::unordered_map<SequenceId, Sequence> sequences_;
   std::unordered_map<SequenceId, Saved> saved_;  // cells for sequences without a slot
-  batch::PrefixStore store_;
+  batch::CellStore store_;
   batch::SingleFlight flight_;
+  std::unordered_map<SequenceId, batch::Newcomer> loading_;  // their cells, from the disk
   std::vector<SequenceEvent> events_;
   std::uint64_t steps_ = 0;
   api::PassCounts pass_counts_;
@@ -201,6 +215,7 @@ class SchedulerThread {
   bool changed_ = false;  // since the last report
   const std::shared_ptr<platform::Breadcrumb> breadcrumb_;
   std::vector<std::string_view> in_pass_;  // requests of the pass
+  std::unique_ptr<DiskStore> disk_;        // null: none. Its thread pushes commands.
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -1,11 +1,13 @@
 """Cells of what was said stay in the replica: the next turn, and whoever shares a beginning, goes on from them."""
 
 import concurrent.futures
+import os
 import pathlib
+import signal
 
 import pytest
 
-from support import ALIAS, MODEL, Runner, Server, run_command
+from support import ALIAS, MODEL, Runner, Server, run_command, wait_until
 
 WORDS = "the sea was calm and the ship went on under a pale moon while the crew slept below"
 
@@ -118,3 +120,24 @@ def test_a_memory_limit_bounds_all_of_a_runner(start, tmp_path):
     assert cached(say(client, messages, max_tokens=2)) > 1000, "the last one is kept"
     resident = int((pathlib.Path("/proc") / str(runner.pid) / "statm").read_text().split()[1]) * 4096
     assert resident < 800 << 20
+
+
+def test_what_memory_has_no_room_for_lies_on_the_disk_and_outlives_a_killed_runner(start):
+    """Memory for one of three conversations; a runner that is started again finds the others."""
+    server = start(Server, environment={"SESSION_STORE_BYTES": "20000000", "SESSION_STORE_DISK_BYTES": "400000000"})
+    server.load(nodes=1)
+    client = server.sdk()
+    talks = [[{"role": "user", "content": long_text(500, f"{name} writes: ")}] for name in ("Ann", "Bob", "Cid")]
+    for talk in talks:
+        talk += [{"role": "assistant", "content": say(client, talk).choices[0].message.content},
+                 {"role": "user", "content": "And then?"}]
+    wait_until("two of them are on the disk", lambda: server.replicas()[0]["session_store_disk_bytes"] > 20_000_000)
+    files = list(server.state.rglob("*.cells"))
+    assert files and all(file.stat().st_mode & 0o777 == 0o600 for file in files)
+    assert cached(say(client, talks[0])) > 500
+    (runner,) = server.runners()
+    os.kill(runner, signal.SIGKILL)
+    wait_until("another runner serves", lambda: server.replicas()[0]["live"] and server.runners() != [runner])
+    assert cached(say(client, talks[1])) > 500
+    assert server.admin("POST", "/clusters/local/unload", {})[0] == 200
+    assert not list(server.state.rglob("*.cells")), "an unloaded model leaves no conversation behind"
