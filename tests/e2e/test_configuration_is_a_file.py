@@ -43,7 +43,7 @@ def table(shown):
 def test_the_example_of_the_docs_is_good(schema, file):
     schema.validate(yaml.safe_load(EXAMPLE))
     done = run_command("config", "check", file(EXAMPLE))
-    assert done.returncode == 0 and "9 settings, all good" in done.stdout, done.stderr
+    assert done.returncode == 0 and "14 settings, all good" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("text, said", [
@@ -90,8 +90,10 @@ def test_show_tells_values_and_their_sources_and_no_secret(file, tmp_path):
     assert shown["knobs.DRAIN_S"][:2] == ["7", "flag"]
     assert shown["knobs.RUNNER_BATCH_SIZE"] == ["4", "environment", "RUNNER_BATCH_SIZE"]
     assert shown["ssh_program"] == ["/usr/bin/ssh", "environment", "FLOTILLA_SSH"]
-    assert shown["knobs.QUEUE_MAX"] == ["1000", "file", "line 10"]
+    assert shown["knobs.QUEUE_MAX"] == ["1000", "file", "line 15"]
     assert shown["admin_token_file"] == [str(tmp_path / "token"), "file", "line 4"]
+    assert shown["tls_key"][:2] == [str(tmp_path / "key.pem"), "file"]
+    assert shown["trusted_proxies"][:2] == ["10.0.0.0/8", "file"]
     assert shown["knobs.AGENT_GRACE_S"] == ["60", "default"]
     assert "very-secret" not in done.stdout
     # Of the environment; and what lies in the current folder is not read by itself.
