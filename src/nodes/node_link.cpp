@@ -1,5 +1,6 @@
 #include "nodes/node_link.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ namespace {
 using namespace boost::asio::experimental::awaitable_operators;
 using boost::asio::steady_timer;
 
+constexpr std::chrono::milliseconds kUnheard{2000};  // for an agent that has said nothing yet
 constexpr std::chrono::seconds kOpenSocket{20};
 
 }  // namespace
@@ -327,14 +329,19 @@ Awaitable<void> NodeLink::close(Runners runners, std::chrono::milliseconds grace
   const auto state = state_;
   state->keep = runners == Runners::Keep;
   state->end_limit = grace + state->options.end_after;
-  if (!state->keep) (void)state->send(api::EndAgent{grace.count()});
+  const bool up = state->status.state == LinkState::Up;
+  if (!state->keep && state->session) {
+    // Also where its hello has not come yet: cut off, it would stay for its grace.
+    if (auto frame = api::encode_frame(api::EndAgent{grace.count()}))
+      state->session->send(std::move(*frame));
+  }
   state->closing = true;
   state->retry.cancel();
-  if (state->session && (state->keep || state->status.state != LinkState::Up))
-    state->session->cut("closed");
+  if (state->session && state->keep) state->session->cut("closed");
   // The agent ends by itself; one that does not is cut.
   if (state->running) {
-    steady_timer limit(state->options.executor, state->end_limit);
+    steady_timer limit(state->options.executor,
+                       up ? state->end_limit : std::min(state->end_limit, kUnheard));
     co_await (state->finished.async_wait(kAwait) || limit.async_wait(kAwait));
   }
   if (state->session) {
