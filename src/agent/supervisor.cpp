@@ -105,7 +105,8 @@ Awaitable<void> Supervisor::run(api::StartReplica start) {
 
 // The same for each attempt of a replica: one that died finds its conversations there.
 std::filesystem::path Supervisor::cells_of(const api::StartReplica& start) const {
-  const std::string_view parts[] = {start.generation, "\n", start.spec.node, "\n", start.spec.alias};
+  const std::string_view parts[] = {start.generation, "\n", start.spec.node, "\n",
+                                    start.spec.alias};
   return options_.cells_dir / hex_text(sha256(parts)).substr(0, 16);
 }
 

@@ -35,8 +35,8 @@ bool consists_of(std::string_view text, std::string_view also) {
 // The variables that a node's env may hold: knobs and what accelerators read.
 bool is_allowed_variable(std::string_view name) {
   constexpr std::string_view exact[] = {
-      "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",   "HF_HOME",
-      "RUNNER_PREFILL_BATCH", "RUNNER_STEP_TARGET_MS", "BG_CLEAR_CACHE_EVERY",
+      "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",     "HF_HOME",
+      "RUNNER_PREFILL_BATCH", "RUNNER_STEP_TARGET_MS",   "BG_CLEAR_CACHE_EVERY",
       "SESSION_STORE_BYTES",  "SESSION_STORE_DISK_BYTES"};
   return std::ranges::find(exact, name) != std::end(exact) || name.starts_with("GGML_") ||
          name.starts_with("OMP_");

@@ -95,8 +95,8 @@ TEST(PrefixStore, WhoeverGoesIsTold) {
   put(store, "", count(10), cells_of(100));
   put(store, "", count(20), cells_of(200));
   put(store, "", count(30, 1000), cells_of(800));
-  EXPECT_EQ(gone, (std::vector<std::pair<std::size_t, Why>>{{10, Why::Superseded},
-                                                            {20, Why::NoRoom}}));
+  EXPECT_EQ(gone,
+            (std::vector<std::pair<std::size_t, Why>>{{10, Why::Superseded}, {20, Why::NoRoom}}));
   EXPECT_TRUE(store.covers({"", count(5, 1000)}));
   EXPECT_FALSE(store.covers({"", count(5)}));
 }

@@ -48,11 +48,18 @@ struct DiskStoreTest : testing::Test {
         changed.wait_for(lock, std::chrono::seconds(20), [&] { return loaded.contains(ticket); }));
     return loaded[ticket];
   }
+  // For what the store's own thread does.
+  template <class Condition>
+  static void wait(Condition condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "it did not come";
+      std::this_thread::yield();
+    }
+  }
   // What was put before is on the disk, or has been refused.
   void settle(DiskStore& store, int files) {
-    for (int i = 0; i < 2000 && store.usage().count != files; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ASSERT_EQ(store.usage().count, files);
+    wait([&] { return store.usage().count == files; });
   }
   std::vector<fs::path> files() const {
     std::vector<fs::path> out;
@@ -116,8 +123,7 @@ TEST_F(DiskStoreTest, WithoutRoomTheOldestGoes) {
   settle(*store, 2);
   store->put({.group = "", .tokens = count(100, 2000)}, cells_of(5000));
   store->put({.group = "", .tokens = count(100, 3000)}, cells_of(50'000));
-  for (int i = 0; i < 2000 && !store->find("", count(100, 2000)); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  wait([&] { return store->find("", count(100, 2000)).has_value(); });
   EXPECT_FALSE(store->find("", count(100)));
   EXPECT_TRUE(store->find("", count(100, 1000)));
   EXPECT_FALSE(store->find("", count(100, 3000))) << "alone it is more than all";

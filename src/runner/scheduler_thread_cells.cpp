@@ -66,8 +66,7 @@ void SchedulerThread::take(Loaded loaded) {
   if (!usable || head.group != newcomer.group || shared == 0) {
     return begin(std::move(newcomer), std::nullopt);
   }
-  const auto cells =
-      std::make_shared<const std::vector<std::byte>>(std::move(loaded.file->cells));
+  const auto cells = std::make_shared<const std::vector<std::byte>>(std::move(loaded.file->cells));
   if (make_room(head.tokens.size())) {
     store_.put({std::move(head.group), std::move(head.tokens)}, cells,
                static_cast<std::int64_t>(cells->size()));
