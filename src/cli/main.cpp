@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "platform/process.h"
 
 int main(int argc, char** argv) {
   using namespace flotilla::cli;
+  if (std::getenv("FLOTILLA_CORE_DUMPS") == nullptr) flotilla::platform::leave_no_core_dumps();
   CLI::App app{
       "Flotilla serves one language model to many users from a few machines.\n\n"
       "Examples:\n"

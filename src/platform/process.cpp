@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <mach-o/dyld.h>
 #include <sys/event.h>
 #else
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
 
@@ -294,5 +296,13 @@ std::filesystem::path executable_path() {
 }
 
 int own_pid() { return ::getpid(); }
+
+void leave_no_core_dumps() {
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+#if defined(__linux__)
+  ::prctl(PR_SET_DUMPABLE, 0);  // also where dumps go to a program
+#endif
+}
 
 }  // namespace flotilla::platform

@@ -73,5 +73,8 @@ void set_environment(const char* name, const std::string& value);
 
 std::filesystem::path executable_path();
 int own_pid();
+// A core dump would hold prompts, answers and secrets: from now on neither this process nor what it
+// starts leaves one, and nobody but root attaches to this one.
+void leave_no_core_dumps();
 
 }  // namespace flotilla::platform

@@ -342,9 +342,12 @@ void SchedulerThread::trim() {
 // rest.
 void SchedulerThread::emit() {
   const Instant now = clock_.now();
+  const std::int64_t on_disk = disk_ ? disk_->usage().bytes : 0;  // grows while nothing computes
+  changed_ = changed_ || on_disk != disk_reported_;
   const bool due = idle_ || sequences_.empty() || now - reported_ >= kReportEvery;
   if (events_.empty() && !(changed_ && due)) return;
   reported_ = now;
+  disk_reported_ = on_disk;
   changed_ = false;
   report_({.events = std::exchange(events_, {}), .stats = stats()});
 }

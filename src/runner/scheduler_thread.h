@@ -213,6 +213,7 @@ class SchedulerThread {
   bool idle_ = false;  // nothing could run: wait for a command
   Instant reported_{};
   bool changed_ = false;  // since the last report
+  std::int64_t disk_reported_ = 0;
   const std::shared_ptr<platform::Breadcrumb> breadcrumb_;
   std::vector<std::string_view> in_pass_;  // requests of the pass
   std::unique_ptr<DiskStore> disk_;        // null: none. Its thread pushes commands.

@@ -1,6 +1,9 @@
+import pathlib
+import re
+
 import pytest
 
-from support import ALIAS, Server, run_command
+from support import ALIAS, Server, children_of_all, command_line, run_command
 
 CHAT = {"model": ALIAS, "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}]}
 
@@ -70,3 +73,12 @@ def test_failed_tokens_are_counted(start, tmp_path):
     wrong = {"Authorization": "Bearer wrong-horse-battery"}
     statuses = [server.call("GET", "/admin/clusters", headers=wrong)[0] for _ in range(11)]
     assert statuses == [401] * 10 + [429]
+
+
+def test_no_process_of_ours_leaves_a_core_dump(shared):
+    pids = [shared.pid, *shared.runners()]
+    pids += [pid for pid in children_of_all()[shared.pid] if command_line(pid)[1:2] == ["agent"]]
+    assert len(pids) == 4
+    for pid in pids:
+        limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+        assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits

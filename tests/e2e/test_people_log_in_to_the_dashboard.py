@@ -2,10 +2,11 @@
 
 import http.client
 import json
+import pathlib
 
 import pytest
 
-from support import Server
+from support import Server, children_of_all
 
 TOKEN = "correct-horse-battery"
 
@@ -143,3 +144,30 @@ def test_a_wrong_body_is_named(browser, body, words):
 def test_without_a_token_there_is_nothing_to_log_in_with(shared):
     status, text = Browser(shared).ask("POST", "/admin/login", {"token": TOKEN})
     assert status == 409 and "--admin-token-file" in json.loads(text)["detail"]
+
+
+def test_no_secret_is_where_others_look(server, browser):
+    """Token, cookie, an API key and a prompt: in no log, metric, record, argument, environment or error."""
+    assert browser.log_in().status == 204
+    status, answer = server.admin("POST", "/keys", {"name": "ann"})
+    assert status == 201, answer
+    prompt = "a secret that only Ann knows"
+    ask = chat(server) | {"messages": [{"role": "user", "content": prompt}]}
+    status, headers, _ = server.call("POST", "/v1/chat/completions", ask,
+                                     {"Authorization": f"Bearer {answer['secret']}"})
+    assert status == 200
+    wrong = server.call("POST", "/v1/chat/completions", ask, {"Authorization": "Bearer " + answer["secret"][:-1] + "x"})
+    assert wrong[0] == 401
+    secrets = [TOKEN, browser.cookie.partition("=")[2], answer["secret"], prompt]
+    pids = [server.pid, *server.runners(), *(pid for pid in children_of_all()[server.pid])]
+    seen = {"log": server.log(), "error": wrong[2], "metrics": server.call("GET", "/metrics")[2],
+            "record": server.call("GET", "/admin/requests/" + headers["x-request-id"])[2],
+            "events": server.call("GET", "/admin/events")[2], "keys": server.call("GET", "/admin/keys")[2],
+            "settings": server.call("GET", "/admin/settings")[2]}
+    seen |= {f"{what} of {pid}": pathlib.Path(f"/proc/{pid}/{what}").read_bytes().decode(errors="replace")
+             for pid in pids for what in ("cmdline", "environ")}
+    seen |= {str(file): file.read_bytes().decode(errors="replace")
+             for file in server.state.rglob("*") if file.is_file()}
+    assert len(pids) >= 3 and len(seen) > 12
+    found = [(place, secret) for place, text in seen.items() for secret in secrets if secret in text]
+    assert not found, found
