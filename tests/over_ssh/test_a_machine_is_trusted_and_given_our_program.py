@@ -74,7 +74,7 @@ def test_machine_without_flotilla_gets_ours_and_serves(lab, start):
 
 def test_rolling_bootstrap_fails_no_request(lab, start):
     server = declare(lab, start)
-    server.load(cluster="lab")
+    server.load(cluster="lab", context=1024)
     before = [machine.runners() for machine in lab]
     streams = [Stream(server.sdk(), f"Tell me story {n} about the sea.", max_tokens=60) for n in range(6)]
     for stream in streams:
@@ -125,7 +125,7 @@ def test_a_node_is_tested_before_it_is_declared(lab, start):
 
 def test_telemetry_tells_of_the_machine_and_its_runners(lab, start):
     server = declare(lab, start)
-    server.load(cluster="lab")
+    server.load(cluster="lab", context=1024)
     seen = wait_until("numbers", lambda: (lambda t: t["replicas"] and t)(
         server.get_json("/admin/nodes/rack-b/telemetry")), 20)
     assert seen["memory_total_bytes"] > seen["memory_available_bytes"] > 0 and seen["cores"] > 0

@@ -98,7 +98,7 @@ def test_fields_that_ssh_or_a_shell_could_read_otherwise(shared, change):
 
 
 def load(server, model, **settings):
-    return server.admin("POST", "/clusters/lab/load", {"model": model, "batch": True} | settings)
+    return server.admin("POST", "/clusters/lab/load", {"model": model, "batch": True, "context": 1024} | settings)
 
 
 def nodes_with_models(lab):

@@ -14,7 +14,7 @@ def lab(tmp_path):
 
 def serve(lab, start, grace):
     server = start(Server, environment=lab.environment | {"AGENT_GRACE_S": str(grace)})
-    server.load(nodes=lab.nodes(), cluster="lab")
+    server.load(nodes=lab.nodes(), cluster="lab", context=1024)
     return server
 
 

@@ -24,7 +24,7 @@ def server(lab, tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("server"),
                     environment=lab.environment | {"RUNNER_PREFILL_BATCH": "3"})
     try:
-        answer = server.load(nodes=lab.nodes(env={"OMP_NUM_THREADS": "7"}), cluster="lab")
+        answer = server.load(nodes=lab.nodes(env={"OMP_NUM_THREADS": "7"}), cluster="lab", context=1024)
         assert [replica["host"] for replica in answer["replicas"]] == list(NODES)
         yield server
     finally:
@@ -75,7 +75,7 @@ def test_a_killed_runner_costs_no_answer(server, lab):
 def test_two_clusters_share_a_machine_and_one_link(server, lab):
     server.put_cluster([lab[0].node(env={"OMP_NUM_THREADS": "7"})], "other")
     status, answer = server.admin("POST", "/clusters/other/load",
-                                  {"model": str(MODEL), "alias": "second", "batch": True})
+                                  {"model": str(MODEL), "alias": "second", "batch": True, "context": 1024})
     assert status == 200 and answer["replicas"][0]["live"], answer
     assert len(lab[0].runners()) == 2
     assert server.admin("POST", "/clusters/other/unload", {})[0] == 200
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_runners_agents_and_every_ssh(server, lab):
 def test_runners_outlive_a_server_that_was_killed_and_the_next_one_takes_them_over(start, lab, tmp_path):
     environment = lab.environment | {"AGENT_GRACE_S": "30"}
     server = start(Server, folder=tmp_path / "one", environment=environment)
-    server.load(nodes=lab.nodes(), cluster="lab")
+    server.load(nodes=lab.nodes(), cluster="lab", context=1024)
     runners = [machine.runners() for machine in lab]
     server.kill()
     wait_until("no ssh of it is left", lambda: not lab.ssh_processes(), 20)
