@@ -1,6 +1,7 @@
 #include "api/bench.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/json.h"
 
@@ -10,7 +11,8 @@ namespace {
 double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
-  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at =
+      static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)));
   return values[std::min(at, values.size() - 1)];
 }
 

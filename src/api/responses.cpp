@@ -37,7 +37,9 @@ void refuse_unsupported(json::Reader& in) {
 void echo(const json::Object& from, json::Object& shown, const char* name,
           json::Value otherwise = nullptr) {
   const json::Value* value = from.if_contains(name);
-  shown[name] = value == nullptr || value->is_null() ? std::move(otherwise) : *value;
+  const bool absent = value == nullptr || value->is_null();
+  if (!absent) otherwise = *value;
+  shown[name] = std::move(otherwise);
 }
 
 json::Value read_tool(const json::Object& object, const std::string& path, json::Fault& fault) {

@@ -37,7 +37,7 @@ std::optional<kernels::WeightType> weight_type(ggml_type type) {
 
 std::byte* aligned(void* memory) {
   const auto at = reinterpret_cast<std::uintptr_t>(memory);
-  return reinterpret_cast<std::byte*>((at + 63) / 64 * 64);
+  return static_cast<std::byte*>(memory) + (64 - at % 64) % 64;
 }
 
 // Up to this many values every thread quantises all columns for itself: no barrier, and products

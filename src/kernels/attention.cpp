@@ -149,7 +149,7 @@ class AttentionWork {
     block.first_row = rows.first;
     block.rows = rows.count;
     list_cells(rows, block);
-    const auto lanes = static_cast<std::size_t>(rows.count * group_);
+    const auto lanes = static_cast<std::size_t>(rows.count) * static_cast<std::size_t>(group_);
     const auto size = static_cast<std::size_t>(call_.size);
     block.scores =
         buffers_.scores.at_least(lanes * static_cast<std::size_t>(block.tiles + 1) * kTileCells);

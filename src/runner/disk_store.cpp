@@ -21,7 +21,7 @@ constexpr std::size_t kKeyBytes = 64;
 Result<std::string> key_of(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "key";
   if (auto key = platform::read_whole(file, kKeyBytes); key && key->size() == kKeyBytes) return key;
-  const std::string fresh = random_hex(kKeyBytes / 2);
+  std::string fresh = random_hex(kKeyBytes / 2);
   const std::string_view parts[] = {fresh};
   if (auto written = platform::write_whole(file, parts); !written) return fail(written.error());
   return fresh;
