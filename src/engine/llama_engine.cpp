@@ -225,6 +225,7 @@ class LlamaEngine final : public Engine {
       const PassTime time;
       const int code = llama_decode(context_, batch_);
       if (code == 0) llama_synchronize(context_);
+      if (code == 0) retired_.clear();
       threads_.observe(time.wall_ms(), time.cpu_ms());
       return code;
     } catch (const std::exception& e) {
@@ -234,7 +235,8 @@ class LlamaEngine final : public Engine {
   }
 
   // A pool of their own, since those of a larger one that have nothing to do wait busily. Where
-  // others compute there is no busy waiting between passes either.
+  // others compute there is no busy waiting between passes either. The backend takes the new pool
+  // with the next graph, and pauses the one before: until then that one lives on.
   void choose_threads() {
     const int threads = threads_.threads();
     if (threads == llama_n_threads(context_)) return;
@@ -243,7 +245,7 @@ class LlamaEngine final : public Engine {
     if (!pool) return;
     llama_attach_threadpool(context_, pool.get(), nullptr);
     llama_set_n_threads(context_, threads, threads);
-    ready_.threads = std::move(pool);
+    retired_.push_back(std::exchange(ready_.threads, std::move(pool)));
   }
 
   // After an aborted pass: the parts of it that were done stay.
@@ -279,6 +281,7 @@ class LlamaEngine final : public Engine {
   }
 
   const ModelHandle model_;
+  std::vector<ThreadPoolHandle> retired_;  // that the backend may still hold
   ReadyContext ready_;
   llama_context* const context_;
   const llama_memory_t memory_;

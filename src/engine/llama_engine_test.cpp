@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -393,6 +398,42 @@ TEST_F(LlamaEngineDeathTest, WhatWouldCrashLlamaIsOurCheck) {
   EXPECT_DEATH(decode(8, 0, fine), "slot");
   EXPECT_DEATH(decode(0, -1, fine), "pos");
   EXPECT_DEATH((void)engine_.length(-1), "slot");
+}
+
+// Other programs take the cores: it computes with fewer threads meanwhile, and says the same.
+TEST_F(LlamaEngineTest, OthersOnTheCoresChangeNoAnswer) {
+  LoadOptions options = sample_options();
+  options.threads = 2;
+  auto model = load_llama(options, {});
+  ASSERT_TRUE(model) << model.error().message;
+  Engine& engine = *model->engine;
+  const std::vector<Token> prompt = some_tokens(20);
+  const Logits expected = append(engine, 0, prompt);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<pid_t> others;
+    for (int i = 0; i < 4; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        std::atomic<unsigned> spin{0};
+        for (;;) ++spin;
+      }
+      ASSERT_GT(child, 0);
+      others.push_back(child);
+    }
+    const auto until = [&](std::chrono::milliseconds time) {
+      const auto end = std::chrono::steady_clock::now() + time;
+      while (std::chrono::steady_clock::now() < end) {
+        engine.truncate(0, 0);
+        EXPECT_EQ(append(engine, 0, prompt), expected);
+      }
+    };
+    until(std::chrono::milliseconds(1500));
+    for (const pid_t child : others) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    until(std::chrono::milliseconds(1500));  // long enough to try all threads again
+  }
 }
 
 }  // namespace
