@@ -143,9 +143,9 @@ Awaitable<void> Process::serve() {
     co_return;
   }
   const int width_asked = options_.synthetic ? options_.fake.width : options_.load.width;
-  if (options_.supervised) say(describe(info, width_asked));
   log::info("{} on {}, context {}, width {}{}", info.description, *address, info.context,
             info.width, info.width_reason.empty() ? "" : " (" + info.width_reason + ")");
+  if (options_.supervised) say(describe(info, width_asked));
   if (options_.on_ready) options_.on_ready(*address);
 }
 

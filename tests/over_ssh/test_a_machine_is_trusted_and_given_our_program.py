@@ -2,6 +2,8 @@ import machines
 import pytest
 from support import Server, Stream, wait_until
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.fixture
 def lab(tmp_path):

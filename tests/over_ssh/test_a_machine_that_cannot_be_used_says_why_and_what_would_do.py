@@ -6,6 +6,7 @@ import pytest
 from support import MODEL, Server, Stream, wait_until
 
 NODES = ("box-a", "box-b", "box-c")
+pytestmark = pytest.mark.waits
 
 
 @pytest.fixture

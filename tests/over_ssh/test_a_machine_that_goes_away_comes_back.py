@@ -3,6 +3,7 @@ import pytest
 from support import Server, Stream, command_line, is_runner, wait_until
 
 NODES = ("far-a", "far-b")
+pytestmark = pytest.mark.waits
 
 
 @pytest.fixture
