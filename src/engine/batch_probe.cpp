@@ -10,8 +10,6 @@
 namespace flotilla::engine {
 namespace {
 
-constexpr int kSequencesMax = 3;
-
 // Tokens [from, from + count) of slot's sequence.
 struct ProbeChunk {
   int slot = 0;

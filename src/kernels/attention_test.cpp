@@ -67,7 +67,7 @@ struct Case {
     call.output = output.data() + kGuard;
     AttentionScratch scratch;
     std::atomic<int> next{0};
-    std::vector<std::jthread> others;
+    std::vector<std::thread> others;
     for (int thread = 1; thread < threads; ++thread) {
       others.emplace_back([&] {
         AttentionScratch own;
@@ -75,7 +75,7 @@ struct Case {
       });
     }
     attend(set, call, next, scratch);
-    others.clear();
+    for (std::thread& other : others) other.join();
     for (int i = 0; i < kGuard; ++i) {
       EXPECT_TRUE(std::isnan(output[i]) && std::isnan(output[output.size() - 1 - i]));
     }

@@ -183,7 +183,7 @@ void pack_matrix(const PackedMatrix& target, std::byte* data, const std::byte* s
   // A thread for each 256 KiB at most: starting one is not worth less.
   const int useful = static_cast<int>(target.bytes() >> 18) + 1;
   const int parts = std::clamp(threads, 1, std::min(useful, groups));
-  std::vector<std::jthread> others;
+  std::vector<std::thread> others;  // libc++ has no jthread
   for (int part = 1; part < parts; ++part) {
     others.emplace_back(
         [&target, data, source, first = groups * part / parts, last = groups * (part + 1) / parts] {
@@ -191,6 +191,7 @@ void pack_matrix(const PackedMatrix& target, std::byte* data, const std::byte* s
         });
   }
   pack_groups(target, data, source, 0, groups / parts);
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace flotilla::kernels
