@@ -86,12 +86,17 @@ Awaitable<void> Front::watch_certificate(http::Server& server) {
   }
 }
 
+bool is_any_address(std::string_view host) { return host == "0.0.0.0" || host == "::"; }
+
+std::string host_from_here(const std::string& host) {
+  return is_any_address(host) ? "127.0.0.1" : host;
+}
+
 Result<http::Endpoint> listen_to_itself(http::Server& server, const GatewayOptions& options,
                                         std::uint16_t port) {
   http::Endpoint endpoint;
   if (options.tls_certificate.empty()) {
-    const bool any = options.host == "0.0.0.0" || options.host == "::";
-    endpoint.host = any ? "127.0.0.1" : options.host;
+    endpoint.host = host_from_here(options.host);
     endpoint.port = port;
     return endpoint;
   }

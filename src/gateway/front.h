@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "gateway/blocking_thread.h"
@@ -37,6 +39,11 @@ class Front {
   std::unique_ptr<http::Certificate> first_;
   std::unique_ptr<BlockingThread> thread_;  // reads the files
 };
+
+// All addresses of the machine.
+bool is_any_address(std::string_view host);
+// Where what listens on `host` is reached from this machine.
+std::string host_from_here(const std::string& host);
 
 // Where the server reaches itself: at `port`, or, since nobody need have issued its certificate for
 // a name that this machine knows itself by, through a socket of its own.

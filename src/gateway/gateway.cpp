@@ -33,8 +33,6 @@ bool is_loopback_address(const std::string& host) {
   return host == "127.0.0.1" || host == "::1" || host == "localhost";
 }
 
-bool is_any_address(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
-
 std::vector<std::string> admin_hosts(const GatewayOptions& options) {
   std::vector<std::string> hosts = options.admin_hosts;
   if (!is_loopback_address(options.host)) hosts.push_back(options.host);
@@ -245,7 +243,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   if (!itself) return fail(itself.error());
   service.itself = std::move(*itself);
   lock->describe(fmt::format("pid {}, port {}", platform::own_pid(), *port));
-  const std::string shown_host = is_any_address(options.host) ? "127.0.0.1" : options.host;
+  const std::string shown_host = host_from_here(options.host);
   const std::string url =
       fmt::format("{}://{}:{}", (*front)->speaks_tls() ? "https" : "http", shown_host, *port);
   service.endpoint = url + "/v1";

@@ -58,6 +58,7 @@ struct NodeLink::State : std::enable_shared_from_this<NodeLink::State> {
   void reach(const std::string& replica, std::string& socket);
   void set(LinkState state, std::string reason);
   Result<void> send(const api::AgentCommand& command);
+  Result<void> post(const api::AgentCommand& command);
   template <class Answer>
   static Task<Answer> ask(std::shared_ptr<State> self, std::int64_t id, api::AgentCommand command,
                           std::chrono::milliseconds limit);
@@ -252,6 +253,11 @@ Result<void> NodeLink::State::send(const api::AgentCommand& command) {
   if (status.state != LinkState::Up || closing || !session)
     return fail(Code::Unavailable, fmt::format("node {} is not connected{}{}", options.name,
                                                status.reason.empty() ? "" : ": ", status.reason));
+  return post(command);
+}
+
+// Also before the agent's hello. There must be a session.
+Result<void> NodeLink::State::post(const api::AgentCommand& command) {
   auto frame = api::encode_frame(command);
   if (!frame) return fail(frame.error());
   session->send(std::move(*frame));
@@ -330,11 +336,8 @@ Awaitable<void> NodeLink::close(Runners runners, std::chrono::milliseconds grace
   state->keep = runners == Runners::Keep;
   state->end_limit = grace + state->options.end_after;
   const bool up = state->status.state == LinkState::Up;
-  if (!state->keep && state->session) {
-    // Also where its hello has not come yet: cut off, it would stay for its grace.
-    if (auto frame = api::encode_frame(api::EndAgent{grace.count()}))
-      state->session->send(std::move(*frame));
-  }
+  // Also where its hello has not come yet: cut off, it would stay for its grace.
+  if (!state->keep && state->session) (void)state->post(api::EndAgent{grace.count()});
   state->closing = true;
   state->retry.cancel();
   if (state->session && state->keep) state->session->cut("closed");

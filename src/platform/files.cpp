@@ -10,6 +10,20 @@
 #include <fmt/format.h>
 
 namespace flotilla::platform {
+namespace {
+
+// 0, or the errno of what could not be written.
+int write_all(const Fd& fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return count < 0 ? errno : EIO;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+}  // namespace
 
 Fd open_to_append(const std::filesystem::path& file) {
   return Fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -21,12 +35,7 @@ std::int64_t file_bytes(const Fd& fd) {
 }
 
 void write_some(const Fd& fd, std::string_view bytes) {
-  while (fd && !bytes.empty()) {
-    const ssize_t count = ::write(fd.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  if (fd) (void)write_all(fd, bytes);
 }
 
 Result<void> write_whole(const std::filesystem::path& file,
@@ -39,13 +48,8 @@ Result<void> write_whole(const std::filesystem::path& file,
   };
   const Fd out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!out) return failed(errno);
-  for (std::string_view part : parts) {
-    while (!part.empty()) {
-      const ssize_t count = ::write(out.get(), part.data(), part.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return failed(errno);
-      part.remove_prefix(static_cast<std::size_t>(count));
-    }
+  for (const std::string_view part : parts) {
+    if (const int error = write_all(out, part); error != 0) return failed(error);
   }
   if (::rename(beside.c_str(), file.c_str()) != 0) return failed(errno);
   return {};

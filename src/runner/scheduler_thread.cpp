@@ -373,7 +373,7 @@ StepStats SchedulerThread::stats() const {
           .counts = pass_counts_,
           .stored_bytes = store_.bytes(),
           .stored = static_cast<int>(store_.size()),
-          .disk_bytes = disk_ ? disk_->usage().bytes : 0};
+          .disk_bytes = disk_reported_};
 }
 
 }  // namespace flotilla::runner
