@@ -150,23 +150,31 @@ TEST_F(CellReuseTest, WhatMemoryHasNoRoomForComesBackFromTheDisk) {
   options_.disk_folder = folder;
   options_.disk_bytes_max = 64 << 20;
   std::vector<SequenceStart> turns;
+  std::int64_t file = 0;
   {
     auto probe = make(2);
     (void)answer_of(*probe, start(100, 200));
     options_.store_bytes_max = seen_.stats().stored_bytes * 3 / 2;
+    // In memory: cells and 207 tokens. A file has a head besides, and its tokens are known.
+    file = seen_.stats().stored_bytes + 207 * 4 + 96;
   }
+  const auto wait_for_files = [&](int count) {
+    seen_.wait([&] { return seen_.stats().disk_bytes >= count * file; });
+  };
   auto thread = make(2);
   for (SequenceId id = 1; id <= 4; ++id) {
     SequenceStart first = start(id, 200);
     for (engine::Token& token : first.prompt) token = 'a' + (token + static_cast<int>(id)) % 26;
     turns.push_back(next_turn(first, answer_of(*thread, first), 10 + id));
   }
+  wait_for_files(3);  // memory has the fourth
   for (int again = 0; again < 2; ++again) {
     for (SequenceStart& turn : turns) {
       turn.id += 20;
       const auto answer = answer_of(*thread, turn);
       EXPECT_GE(answer.cached_tokens, 207) << turn.id;
       EXPECT_EQ(answer.text, alone(turn).text);
+      if (again == 0) wait_for_files(4);
     }
     // The last one has not been put aside; all others lie on the disk when it starts again.
     turns.pop_back();
