@@ -1,4 +1,4 @@
-// kernels [--rows N] [--depth N]
+// kernels [--rows N] [--depth N] [--set NAME] [--type NAME]
 // Products alone, on one thread: giga multiply-adds a second by instruction set, weight type and
 // columns; the best of seven. Weights are random: what they hold changes no time.
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace flotilla::kernels {
 namespace {
 
 constexpr const char* kNames[] = {"Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"};
-constexpr InstructionSet kSets[] = {InstructionSet::Avx512Vnni, InstructionSet::AvxVnni,
+constexpr InstructionSet kSets[] = {InstructionSet::Amx, InstructionSet::Avx512Vnni, InstructionSet::AvxVnni,
                                     InstructionSet::Avx2};
 
 std::byte* aligned(std::size_t bytes) {
@@ -83,14 +83,21 @@ class Bench {
 int run(int argc, char** argv) {
   int rows = 1536;
   int depth = 1536;
+  std::string_view only_set;
+  std::string_view only_type;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::string(argv[i]) == "--rows") rows = std::stoi(argv[i + 1]);
     if (std::string(argv[i]) == "--depth") depth = std::stoi(argv[i + 1]);
+    if (std::string(argv[i]) == "--set") only_set = argv[i + 1];
+    if (std::string(argv[i]) == "--type") only_type = argv[i + 1];
   }
   Bench bench(rows, depth);
   for (const InstructionSet set : kSets) {
-    if (!has_instruction_set(set)) continue;
-    for (int type = 0; type < 5; ++type) bench.run(set, static_cast<WeightType>(type));
+    if (!has_instruction_set(set) || (!only_set.empty() && only_set != name_of(set))) continue;
+    for (int type = 0; type < 5; ++type) {
+      if (!only_type.empty() && only_type != kNames[type]) continue;
+      bench.run(set, static_cast<WeightType>(type));
+    }
   }
   return 0;
 }

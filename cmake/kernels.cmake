@@ -17,3 +17,5 @@ flotilla_kernel_set(avx2 -mavx2 -mfma -mf16c -mbmi)
 flotilla_kernel_set(avxvnni -mavx2 -mfma -mf16c -mbmi -mavxvnni)
 flotilla_kernel_set(avx512 -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx512dq -mavx512vl
   -mavx512vnni)
+flotilla_kernel_set(amx -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+  -mamx-tile -mamx-int8)

@@ -19,34 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import support  # noqa: E402
-
-# The engine's flags of cmake/llama.cmake come from the cache of our own build, so that both are the same.
-SAME_FLAGS = ("GGML_AVX", "GGML_FMA", "GGML_F16C", "GGML_BMI2", "GGML_NATIVE", "GGML_OPENMP", "BUILD_SHARED_LIBS",
-              "CMAKE_BUILD_TYPE")
-
-
-def build_llama_server(ours: pathlib.Path) -> pathlib.Path:
-    build = ROOT / "build/llama-server"
-    program = build / "bin/llama-server"
-    if program.exists():
-        return program
-    cache = dict(line.split("=", 1) for line in (ours / "CMakeCache.txt").read_text().splitlines()
-                 if "=" in line and not line.startswith(("#", "//")))
-    flags = [f"-D{name}={value}" for name, value in cache.items() if name.startswith(SAME_FLAGS)]
-    source = os.environ.get("FLOTILLA_LLAMA_SOURCE") or support.MODEL.parents[1] / "llama.cpp-0c1e570"
-    print("building llama-server (some minutes the first time)", flush=True)
-    launcher = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")]
-    with (ROOT / "build/logs/llama-server.log").open("w") as log:
-        for command in (
-            ["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF",
-             "-DLLAMA_BUILD_SERVER=ON", "-DLLAMA_BUILD_TOOLS=ON", "-DLLAMA_OPENSSL=OFF", "-DLLAMA_CURL=OFF",
-             "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_WEBUI=OFF", *launcher, *flags],
-            ["ninja", "-C", build, "-j", str(os.cpu_count()), "llama-server"],
-        ):
-            if subprocess.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode:
-                sys.exit(f"bench_gain: llama-server does not build: {log.name}")
-    return program
-
+import vendored  # noqa: E402
 
 class LlamaServer(support.Talks):
     """Started for one burst: an idle server must not take cores from the one that is measured."""
@@ -99,8 +72,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", type=pathlib.Path, help="also as JSON, for bench/results")
     options = parser.parse_args()
-    (ROOT / "build/logs").mkdir(parents=True, exist_ok=True)
-    program = build_llama_server(support.BINARY.parent)
+    program = vendored.build("llama-server")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
 

@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "model": set(),
     "http": set(),
     "api": set(),
-    "kernels": set(),
+    "kernels": {"platform"},
     "engine": {"kernels"},
     "batch": {"engine"},
     "cluster": set(),

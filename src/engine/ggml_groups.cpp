@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/check.h"
+
 namespace flotilla::engine {
 namespace {
 
@@ -43,7 +45,27 @@ bool is_silu_gate(const ggml_tensor* node) {
          node->src[1] != nullptr;
 }
 
+const ggml_tensor* root_of(const ggml_tensor* tensor) {
+  while (tensor->view_src != nullptr) tensor = tensor->view_src;
+  return tensor;
+}
+
+// Taken out of the pass; back in it.
+void take_out(ggml_tensor* node) {
+  node->op_params[kMarkAt] = kJoined;
+  node->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+}
+
+void put_back(ggml_tensor* node) {
+  node->op_params[kMarkAt] = 0;
+  node->flags |= GGML_TENSOR_FLAG_COMPUTE;
+}
+
 }  // namespace
+
+bool is_weighed_norm(const ggml_tensor* node) {
+  return node->op == GGML_OP_MUL && node->extra != nullptr && group_of(node)->norm != nullptr;
+}
 
 NodeGroup* group_of(const ggml_tensor* node) { return static_cast<NodeGroup*>(node->extra); }
 
@@ -51,14 +73,12 @@ void GroupPlanner::begin() {
   history_.clear();
   products_ = nullptr;
   stock_ = nullptr;
+  graph_ += 1;
 }
 
 void GroupPlanner::add(ggml_tensor* node, Kind kind) {
   node->extra = nullptr;
-  if (is_joined(node)) {
-    node->op_params[kMarkAt] = 0;
-    node->flags |= GGML_TENSOR_FLAG_COMPUTE;
-  }
+  if (is_joined(node)) put_back(node);
   if (!is_nothing(node) && (node->flags & GGML_TENSOR_FLAG_COMPUTE) != 0) {
     if (kind == Kind::Product) {
       add_product(node);
@@ -68,8 +88,11 @@ void GroupPlanner::add(ggml_tensor* node, Kind kind) {
       add_finish(node);
     } else if (node->op == GGML_OP_ROPE || node->op == GGML_OP_SET_ROWS) {
       add_stock(node);
+    } else if (node->op == GGML_OP_MUL) {
+      add_weighed_norm(node);
     }
   }
+  release_what_is_read(node);
   if (history_.size() == kHistory) history_.erase(history_.begin());
   history_.push_back(node);
 }
@@ -79,7 +102,10 @@ NodeGroup& GroupPlanner::lead(ggml_tensor* node) {
   NodeGroup& group = groups_[next_++ % kGroups];
   group.count = 0;
   group.finish = nullptr;
-  group.next.store(0, std::memory_order::relaxed);
+  group.norm = nullptr;
+  group.taken_by = nullptr;
+  group.graph = graph_;
+  for (std::atomic<int>& taken : group.taken) taken.store(0, std::memory_order::relaxed);
   group.members[group.count++] = node;
   node->extra = &group;
   return group;
@@ -87,8 +113,7 @@ NodeGroup& GroupPlanner::lead(ggml_tensor* node) {
 
 void GroupPlanner::join(NodeGroup& group, ggml_tensor* node) {
   node->extra = &group;
-  node->op_params[kMarkAt] = kJoined;
-  node->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+  take_out(node);
 }
 
 // Whether the node can be computed where the group's leader is: what lies between neither makes
@@ -110,6 +135,7 @@ bool GroupPlanner::may_move(const NodeGroup& group, const ggml_tensor* node) con
 // Whether the node's result is apart from all that the members read and write: threads are at
 // different members at one time. A finish may write over what it reads, element by element.
 bool GroupPlanner::is_apart(const NodeGroup& group, const ggml_tensor* node, bool finish) const {
+  if (group.norm != nullptr && overlap(group_of(group.norm)->norm->src[0], node)) return false;
   return std::ranges::none_of(group.nodes(), [&](const ggml_tensor* member) {
     const bool in_place =
         finish && member->data == node->data && ggml_nbytes(member) == ggml_nbytes(node);
@@ -127,6 +153,65 @@ void GroupPlanner::add_product(ggml_tensor* node) {
     return;
   }
   products_ = &lead(node);
+  take_norm(*products_);
+}
+
+// A norm and the product with its weights, one after the other, are one node of ours, whatever the
+// shape and the memory: so a model's norms have the same bits in every pass.
+void GroupPlanner::add_weighed_norm(ggml_tensor* node) {
+  if (history_.empty()) return;
+  ggml_tensor* norm = history_.back();
+  if (norm->op != GGML_OP_RMS_NORM || (norm->flags & GGML_TENSOR_FLAG_OUTPUT) != 0) return;
+  if (node->src[0] != norm || node->src[1] == norm) return;
+  const ggml_tensor* weight = node->src[1];
+  const ggml_tensor* source = norm->src[0];
+  if (weight->op != GGML_OP_NONE || !is_dense_f32(weight)) return;
+  if (ggml_nrows(weight) != 1 || weight->ne[0] != node->ne[0]) return;
+  if (!is_dense_f32(node) || source->type != GGML_TYPE_F32 || source->nb[0] != sizeof(float)) return;
+  NodeGroup& group = lead(node);
+  group.norm = norm;
+  join(group, norm);
+}
+
+// The products' input, if it is a weighed norm, need not be written: each thread computes what it
+// quantises. What the norm reads must still be there then.
+void GroupPlanner::take_norm(NodeGroup& group) {
+  ggml_tensor* weighed = group.members[0]->src[1];
+  const auto at = std::ranges::find(history_, weighed);
+  if (at == history_.end() || !is_weighed_norm(weighed)) return;
+  if ((weighed->flags & GGML_TENSOR_FLAG_OUTPUT) != 0) return;
+  const ggml_tensor* source = group_of(weighed)->norm->src[0];
+  const bool kept = std::none_of(at + 1, history_.end(), [source](const ggml_tensor* other) {
+    return !is_nothing(other) && overlap(other, source);
+  });
+  if (!kept || overlap(group.members[0], source)) return;
+  group.norm = weighed;
+  group_of(weighed)->taken_by = &group;
+  take_out(weighed);
+}
+
+// A norm that is read by another node than it was taken out for is computed after all.
+void GroupPlanner::release_what_is_read(const ggml_tensor* node) const {
+  for (const ggml_tensor* each : node->src) {
+    if (each == nullptr) continue;
+    ggml_tensor* source = const_cast<ggml_tensor*>(root_of(each));
+    if (source->op != GGML_OP_RMS_NORM && source->op != GGML_OP_MUL) continue;
+    if (!is_joined(source)) continue;
+    NodeGroup& weighed = *group_of(source);
+    CHECK(weighed.graph == graph_);  // it was not computed, and its graph is gone
+    if (source == weighed.norm && node == weighed.members[0]) continue;
+    NodeGroup* products = weighed.taken_by;
+    if (source != weighed.norm && group_of(node) == products) continue;
+    if (products != nullptr) {
+      products->norm = nullptr;
+      weighed.taken_by = nullptr;
+      put_back(weighed.members[0]);
+    }
+    if (source != weighed.norm) continue;
+    weighed.norm = nullptr;
+    weighed.members[0]->extra = nullptr;
+    put_back(source);
+  }
 }
 
 void GroupPlanner::add_finish(ggml_tensor* node) {

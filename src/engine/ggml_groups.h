@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,13 +21,23 @@ struct NodeGroup {
   std::array<ggml_tensor*, kMost> members{};
   std::size_t count = 0;
   ggml_tensor* finish = nullptr;  // products only: a sum or gated unit of their rows
-  std::atomic<int> next{0};       // piece of work for the next free thread, in this pass
+  // Of a node that weighs a norm: the norm. Of products: the weighed norm that is their input, which
+  // each thread computes for itself.
+  ggml_tensor* norm = nullptr;
+  NodeGroup* taken_by = nullptr;  // of a weighed norm: the products that compute it
+  std::uint64_t graph = 0;
+  // Pieces of work taken in this pass. Attention: of all. Products: of each lane of threads.
+  static constexpr int kLanes = 16;
+  std::array<std::atomic<int>, kLanes> taken{};
 
   std::span<ggml_tensor* const> nodes() const { return {members.data(), count}; }
 };
 
 // The group that a planned node leads or has joined; null for a node on its own.
 NodeGroup* group_of(const ggml_tensor* node);
+
+// A planned node that is computed as the product of a norm (its first operand) and weights.
+bool is_weighed_norm(const ggml_tensor* node);
 
 // Sees the nodes of a graph in order, while it is planned, and forms groups where the order of
 // nodes and the places of their results allow it. One a thread.
@@ -45,6 +56,9 @@ class GroupPlanner {
   void add_product(ggml_tensor* node);
   void add_finish(ggml_tensor* node);
   void add_stock(ggml_tensor* node);
+  void add_weighed_norm(ggml_tensor* node);
+  void take_norm(NodeGroup& group);
+  void release_what_is_read(const ggml_tensor* node) const;
   bool may_move(const NodeGroup& group, const ggml_tensor* node) const;
   bool is_apart(const NodeGroup& group, const ggml_tensor* node, bool finish) const;
 
@@ -53,6 +67,7 @@ class GroupPlanner {
   std::size_t next_ = 0;
   NodeGroup* products_ = nullptr;  // the last group of products
   NodeGroup* stock_ = nullptr;     // the last group of ggml's own
+  std::uint64_t graph_ = 0;
 };
 
 }  // namespace flotilla::engine

@@ -96,7 +96,7 @@ class AttentionTraits final : public ggml::cpu::tensor_traits {
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
     note_computed(*params);
     if (!is_marked_attention(node)) return false;
-    compute_attention(node);
+    compute_attention(*params, node);
     return true;
   }
 };
@@ -110,6 +110,10 @@ class StockTraits final : public ggml::cpu::tensor_traits {
   }
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
     note_computed(*params);
+    if (is_weighed_norm(node)) {
+      compute_weighed_norm(*params, node);
+      return true;
+    }
     if (node->op != GGML_OP_ROPE && node->op != GGML_OP_SET_ROWS) return false;
     const NodeGroup* group = group_of(node);
     if (group == nullptr || group->count < 2) return false;

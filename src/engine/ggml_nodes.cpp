@@ -56,6 +56,31 @@ struct PrivateColumns {
   Activations activations;
 };
 
+// A norm and its weights, row by row.
+struct WeighedNorm {
+  explicit WeighedNorm(const ggml_tensor* node)
+      : source(group_of(node)->norm->src[0]),
+        weight(static_cast<const float*>(node->src[1]->data)) {
+    std::memcpy(&epsilon, group_of(node)->norm->op_params, sizeof(epsilon));
+  }
+  void row(const float* from, float* to) const {
+    kernels::row_kernels(instruction_set())
+        ->rms_norm(from, weight, epsilon, to, static_cast<int>(source->ne[0]));
+  }
+
+  const ggml_tensor* source;
+  const float* weight;
+  float epsilon = 0;
+};
+
+const float* row_of(const ggml_tensor* tensor, std::int64_t row) {
+  const std::int64_t plane = row / tensor->ne[1];
+  const auto at = static_cast<std::size_t>(row % tensor->ne[1]) * tensor->nb[1] +
+                  static_cast<std::size_t>(plane % tensor->ne[2]) * tensor->nb[2] +
+                  static_cast<std::size_t>(plane / tensor->ne[2]) * tensor->nb[3];
+  return reinterpret_cast<const float*>(static_cast<const char*>(tensor->data) + at);
+}
+
 // Columns [first, last) of a tensor whose rows may lie in several planes.
 void quantize(const ggml_tensor* source, const Activations& to, std::int64_t first,
               std::int64_t last) {
@@ -63,26 +88,50 @@ void quantize(const ggml_tensor* source, const Activations& to, std::int64_t fir
   const auto stride = static_cast<std::ptrdiff_t>(source->nb[1] / sizeof(float));
   while (first < last) {
     const std::int64_t row = first % source->ne[1];
-    const std::int64_t plane = first / source->ne[1];
     const std::int64_t end = std::min(last, first + source->ne[1] - row);
-    const auto* data = static_cast<const char*>(source->data) +
-                       row * static_cast<std::int64_t>(source->nb[1]) +
-                       plane % source->ne[2] * static_cast<std::int64_t>(source->nb[2]) +
-                       plane / source->ne[2] * static_cast<std::int64_t>(source->nb[3]);
-    kernels::quantize_columns(kernels, to, reinterpret_cast<const float*>(data), stride,
-                              static_cast<int>(first), static_cast<int>(end));
+    kernels::quantize_columns(kernels, to, row_of(source, first), stride, static_cast<int>(first),
+                              static_cast<int>(end));
     first = end;
   }
 }
 
-const Activations& private_columns(const ggml_tensor* source, int columns, int depth) {
+// Columns [first, last) of a weighed norm that nobody has written.
+void quantize_norm(const ggml_tensor* weighed, const Activations& to, std::int64_t first,
+                   std::int64_t last) {
+  constexpr std::int64_t kTogether = kernels::kTileColumns;
+  const auto& kernels = *kernels::matmul_kernels(instruction_set());
+  const WeighedNorm norm(weighed);
+  thread_local std::vector<float> rows;
+  rows.resize(static_cast<std::size_t>(kTogether * to.depth));
+  for (; first < last; first += kTogether) {
+    const std::int64_t end = std::min(last, first + kTogether);
+    for (std::int64_t row = first; row < end; ++row) {
+      norm.row(row_of(norm.source, row), rows.data() + (row - first) * to.depth);
+    }
+    kernels::quantize_columns(kernels, to, rows.data(), to.depth, static_cast<int>(first),
+                              static_cast<int>(end));
+  }
+}
+
+// The input of a group of products.
+void quantize_input(const NodeGroup& group, const Activations& to, std::int64_t first,
+                    std::int64_t last) {
+  if (group.norm != nullptr) {
+    quantize_norm(group.norm, to, first, last);
+  } else {
+    quantize(group.members[0]->src[1], to, first, last);
+  }
+}
+
+const Activations& private_columns(const NodeGroup& group, int columns, int depth) {
+  const ggml_tensor* source = group.members[0]->src[1];
   thread_local PrivateColumns kept;
   const std::uint64_t plan = plans.load(std::memory_order::relaxed);
   if (kept.source != source || kept.data != source->data || kept.plan != plan) {
     const std::size_t bytes = Activations::bytes(columns, depth) + 64;
     if (kept.memory.size() < bytes) kept.memory.resize(bytes);
     kept.activations = Activations::in(aligned(kept.memory.data()), columns, depth);
-    quantize(source, kept.activations, 0, columns);
+    quantize_input(group, kept.activations, 0, columns);
     kept.source = source;
     kept.data = source->data;
     kept.plan = plan;
@@ -155,23 +204,39 @@ void compute_product(const ggml_compute_params& params, ggml_tensor* node) {
   const ggml_tensor* source = node->src[1];
   const kernels::PackedMatrix matrix = *packed_form(node->src[0]);
   const auto columns = static_cast<int>(ggml_nrows(source));
+  NodeGroup& group = *group_of(node);
   Activations activations;
   if (std::int64_t{columns} * matrix.depth <= kPrivateValues) {
-    activations = private_columns(source, columns, matrix.depth);
+    activations = private_columns(group, columns, matrix.depth);
   } else {
     activations = Activations::in(aligned(params.wdata), columns, matrix.depth);
-    quantize(source, activations, std::int64_t{columns} * params.ith / params.nth,
-             std::int64_t{columns} * (params.ith + 1) / params.nth);
+    quantize_input(group, activations, std::int64_t{columns} * params.ith / params.nth,
+                   std::int64_t{columns} * (params.ith + 1) / params.nth);
     ggml_barrier(params.threadpool);
   }
-  NodeGroup& group = *group_of(node);
-  // Pieces, not shares: a thread that the machine slows down is not waited for.
   const int most = kernels::groups_of(static_cast<int>(group.members[0]->ne[0]));
-  const int pieces = params.nth == 1 ? 1 : std::min(most, kPiecesPerThread * params.nth);
-  for (;;) {
-    const int piece = group.next.fetch_add(1, std::memory_order::relaxed);
-    if (piece >= pieces) return;
-    compute_piece(group, activations, piece, pieces);
+  const int lanes = std::min(params.nth, NodeGroup::kLanes);
+  const int pieces = std::min(most, lanes == 1 ? 1 : kPiecesPerThread * lanes);
+  // A thread begins with its own lane, so that it reads weights one after the other, and what was
+  // prefetched at a piece's end is what the next one begins with. Then it helps the others: a thread
+  // that the machine slows down is not waited for.
+  for (int other = 0; other < lanes; ++other) {
+    const int lane = (params.ith + other) % lanes;
+    const int first = pieces * lane / lanes;
+    const int last = pieces * (lane + 1) / lanes;
+    for (;;) {
+      const int piece = first + group.taken[static_cast<std::size_t>(lane)].fetch_add(
+                                    1, std::memory_order::relaxed);
+      if (piece >= last) break;
+      compute_piece(group, activations, piece, pieces);
+    }
+  }
+}
+
+void compute_weighed_norm(const ggml_compute_params& params, ggml_tensor* node) {
+  const WeighedNorm norm(node);
+  for (std::int64_t row = params.ith; row < ggml_nrows(node); row += params.nth) {
+    norm.row(row_of(norm.source, row), static_cast<float*>(node->data) + row * node->ne[0]);
   }
 }
 
@@ -218,7 +283,7 @@ void mark_attention(ggml_tensor* node, bool ours) { node->op_params[kMarkAt] = o
 
 bool is_marked_attention(const ggml_tensor* node) { return node->op_params[kMarkAt] == 1; }
 
-void compute_attention(ggml_tensor* node) {
+void compute_attention(const ggml_compute_params& params, ggml_tensor* node) {
   const ggml_tensor* query = node->src[0];
   const ggml_tensor* key = node->src[1];
   const ggml_tensor* value = node->src[2];
@@ -251,8 +316,9 @@ void compute_attention(ggml_tensor* node) {
   call.size = static_cast<int>(key->ne[0]);
   std::memcpy(&call.scale, node->op_params, sizeof(float));
   std::memcpy(&call.soft_cap, node->op_params + 2, sizeof(float));
+  call.threads = params.nth;
   thread_local kernels::AttentionScratch scratch;
-  kernels::attend(instruction_set(), call, group_of(node)->next, scratch);
+  kernels::attend(instruction_set(), call, group_of(node)->taken[0], scratch);
 }
 
 }  // namespace flotilla::engine

@@ -22,6 +22,8 @@ std::size_t plan_product(const ggml_tensor* node);
 // On every thread of the pass, as are all below. The node's group with it.
 void compute_product(const ggml_compute_params& params, ggml_tensor* node);
 
+void compute_weighed_norm(const ggml_compute_params& params, ggml_tensor* node);
+
 // ggml's own code for each of the group's nodes.
 void compute_stock_group(const ggml_compute_params& params, const NodeGroup& group);
 
@@ -30,6 +32,6 @@ std::string_view why_stock_attention(const ggml_tensor* node);
 // The plan's decision, read by all threads: it stands in an unused parameter of the node.
 void mark_attention(ggml_tensor* node, bool ours);
 bool is_marked_attention(const ggml_tensor* node);
-void compute_attention(ggml_tensor* node);
+void compute_attention(const ggml_compute_params& params, ggml_tensor* node);
 
 }  // namespace flotilla::engine

@@ -18,6 +18,7 @@ constexpr std::int64_t kScoresMax = 128 << 10;
 const AttentionKernels* kernels_of(InstructionSet set) {
 #if defined(__x86_64__)
   switch (set) {
+    case InstructionSet::Amx:
     case InstructionSet::Avx512Vnni: return &kAttentionAvx512Vnni;
     case InstructionSet::AvxVnni:
     case InstructionSet::Avx2: return &kAttentionAvx2;
@@ -87,18 +88,21 @@ class AttentionWork {
 
   void run(std::atomic<int>& next) {
     form_blocks();
-    // A piece is a block and kv head; blocks that see most come last, and the pieces at the end of
-    // a prompt are the largest: from the back, the small ones fill the gaps between threads.
-    const int pieces = static_cast<int>(buffers_.blocks.size()) * call_.kv_heads;
+    // A piece is a block and some kv heads; blocks that see most come last, and the pieces at the
+    // end of a prompt are the largest: from the back, the small ones fill the gaps between threads.
+    const int heads = heads_together();
+    const int parts = (call_.kv_heads + heads - 1) / heads;
+    const int pieces = static_cast<int>(buffers_.blocks.size()) * parts;
     int listed = -1;
     AttentionBlock block;
     for (;;) {
       const int piece = pieces - 1 - next.fetch_add(1, std::memory_order::relaxed);
       if (piece < 0) return;
-      const int index = piece / call_.kv_heads;
-      if (index != listed) prepare(buffers_.blocks[static_cast<std::size_t>(index)], block);
+      const int index = piece / parts;
+      if (index != listed) prepare(buffers_.blocks[static_cast<std::size_t>(index)], heads, block);
       listed = index;
-      block.kv_head = piece % call_.kv_heads;
+      block.kv_head = piece % parts * heads;
+      block.kv_heads = std::min(heads, call_.kv_heads - block.kv_head);
       kernels_.attend_block(block);
     }
   }
@@ -112,6 +116,7 @@ class AttentionWork {
   // same blocks; that costs 1/32 of an instruction a cell.
   void form_blocks() {
     buffers_.blocks.clear();
+    largest_ = 1;
     std::uint64_t* current = buffers_.bits.at_least(2 * words_);
     std::uint64_t* previous = current + words_;
     for (int stream = 0; stream < call_.streams; ++stream) {
@@ -132,10 +137,22 @@ class AttentionWork {
         } else {
           buffers_.blocks.push_back({.stream = stream, .first = row, .count = 1});
         }
+        const std::int64_t rows = buffers_.blocks.back().count;
+        largest_ = std::max(largest_, rows * (count + kTileCells) * 2);
         previous_count = count;
         std::swap(current, previous);
       }
     }
+  }
+
+  // As many kv heads as leave each thread some pieces, and the scores in the cache: what they need
+  // of a cell lies side by side, and the hardware fetches ahead of reads that go on from each other.
+  int heads_together() const {
+    constexpr int kPiecesPerThread = 4;
+    const int blocks = std::max(1, static_cast<int>(buffers_.blocks.size()));
+    const int parts = std::clamp(kPiecesPerThread * call_.threads / blocks, 1, call_.kv_heads);
+    const std::int64_t fitting = kScoresMax / (largest_ * group_);
+    return static_cast<int>(std::clamp<std::int64_t>(fitting, 1, call_.kv_heads / parts));
   }
 
   int rows_max(int visible) const {
@@ -143,19 +160,19 @@ class AttentionWork {
     return static_cast<int>(std::clamp<std::int64_t>(kScoresMax / row_scores, 1, kRowsMax));
   }
 
-  void prepare(const Rows& rows, AttentionBlock& block) {
+  void prepare(const Rows& rows, int kv_heads, AttentionBlock& block) {
     block.call = &call_;
     block.stream = rows.stream;
     block.first_row = rows.first;
     block.rows = rows.count;
     list_cells(rows, block);
-    const auto lanes = static_cast<std::size_t>(rows.count) * static_cast<std::size_t>(group_);
+    const auto lanes = static_cast<std::size_t>(rows.count * kv_heads * group_);
     const auto size = static_cast<std::size_t>(call_.size);
     block.scores =
         buffers_.scores.at_least(lanes * static_cast<std::size_t>(block.tiles + 1) * kTileCells);
     block.tile = buffers_.tile.at_least(kTileCells * size);
     block.sums = buffers_.sums.at_least(lanes * size);
-    block.value_max = buffers_.value_max.at_least(static_cast<std::size_t>(rows.count) * 32);
+    block.value_max = buffers_.value_max.at_least(static_cast<std::size_t>(rows.count * kv_heads) * 32);
   }
 
   // The union of the rows' cells, and for each row and tile of it the bits of what the row sees.
@@ -221,6 +238,7 @@ class AttentionWork {
   AttentionScratch::Buffers& buffers_;
   const std::size_t words_;
   const int group_;
+  std::int64_t largest_ = 1;  // of the blocks: scores of one query head
 };
 
 bool attention_supports(int size, int heads, int kv_heads) {

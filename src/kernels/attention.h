@@ -40,6 +40,7 @@ struct AttentionCall {
   int size = 0;  // of a head
   float scale = 1;
   float soft_cap = 0;  // scores become soft_cap * tanh(score / soft_cap); 0 = as they are
+  int threads = 1;     // that share the call
 };
 
 // What kernels can do: sizes 64-256 in steps of 16.

@@ -30,6 +30,7 @@ class BlockRun {
       : block_(block),
         call_(*block.call),
         group_(call_.heads / call_.kv_heads),
+        heads_(group_ * block.kv_heads),
         key_(call_.key + block.stream * call_.key_stream + block.kv_head * call_.key_head),
         value_(call_.value + block.stream * call_.value_stream + block.kv_head * call_.value_head) {
   }
@@ -37,7 +38,7 @@ class BlockRun {
   void run() {
     score();
     for (int row = 0; row < block_.rows; ++row) {
-      for (int head = 0; head < group_; ++head) weigh(row, head);
+      for (int head = 0; head < heads_; ++head) weigh(row, head);
     }
     sum_values();
   }
@@ -50,7 +51,8 @@ class BlockRun {
   static constexpr std::uint16_t kAll = 0xffff;
   static constexpr float kMinusInfinity = -__builtin_inff();
 
-  int lane(int row, int head) const { return row * group_ + head; }
+  // `head` counts the query heads of this block.
+  int lane(int row, int head) const { return row * heads_ + head; }
   float* scores(int lane) const {
     return block_.scores + static_cast<std::ptrdiff_t>(lane) * block_.tiles * kTileCells;
   }
@@ -70,17 +72,26 @@ class BlockRun {
     return call_.output + at * kSize;
   }
 
+  // What all heads need of the next tile's cells: no hardware sees where they are.
+  void fetch_next(const std::uint16_t* base, std::ptrdiff_t stride, std::ptrdiff_t head_stride,
+                  int tile) const {
+    if (tile + 1 >= block_.tiles) return;
+    const std::int32_t* cells = block_.cells + (tile + 1) * kTileCells;
+    for (int i = 0; i < kTileCells; ++i) {
+      for (int head = 0; head < block_.kv_heads; ++head) {
+        const std::uint16_t* from = base + cells[i] * stride + head * head_stride;
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; v += 2) __builtin_prefetch(from + 16 * v);
+      }
+    }
+  }
+
   // 16 cells as f32 into block_.tile.
   void convert(const std::uint16_t* base, std::ptrdiff_t stride, int tile) const {
     const std::int32_t* cells = block_.cells + tile * kTileCells;
-    // The next tile's rows are on their way meanwhile: no hardware sees where they are.
-    const int ahead = tile + 1 < block_.tiles ? kTileCells : 0;
     float* to = block_.tile;
     for (int i = 0; i < kTileCells; ++i, to += kSize) {
       const std::uint16_t* from = base + cells[i] * stride;
-      const std::uint16_t* later = base + cells[i + ahead] * stride;
-#pragma GCC unroll 8
-      for (int v = 0; v < Vectors; v += 2) __builtin_prefetch(later + 16 * v);
 #pragma GCC unroll 16
       for (int v = 0; v < Vectors; ++v) {
         Ops::store(to + 16 * v, Ops::load_f16(from + 16 * v));
@@ -89,19 +100,23 @@ class BlockRun {
   }
 
   void score() {
-    for (int row = 0; row < block_.rows; ++row) {
-      Ops::store_halves(block_.value_max + 32 * row, Ops::no_halves());
+    for (int i = 0; i < block_.rows * block_.kv_heads; ++i) {
+      Ops::store_halves(block_.value_max + 32 * i, Ops::no_halves());
     }
     for (int tile = 0; tile < block_.tiles; ++tile) {
-      convert(key_, call_.key_cell, tile);
-      for (int row = 0; row < block_.rows; ++row) {
-        const std::uint16_t seen = visible(row, tile);
-        for (int head = 0; head < group_; ++head) {
-          float* to = scores(lane(row, head)) + tile * kTileCells;
-          Ops::store(to, seen == 0 ? Ops::set(kMinusInfinity) : score_tile(query(row, head), seen));
+      fetch_next(key_, call_.key_cell, call_.key_head, tile);
+      fetch_next(value_, call_.value_cell, call_.value_head, tile);
+      for (int kv_head = 0; kv_head < block_.kv_heads; ++kv_head) {
+        convert(key_ + kv_head * call_.key_head, call_.key_cell, tile);
+        for (int row = 0; row < block_.rows; ++row) {
+          const std::uint16_t seen = visible(row, tile);
+          for (int head = kv_head * group_; head < (kv_head + 1) * group_; ++head) {
+            float* to = scores(lane(row, head)) + tile * kTileCells;
+            Ops::store(to, seen == 0 ? Ops::set(kMinusInfinity) : score_tile(query(row, head), seen));
+          }
         }
+        find_largest_values(tile, kv_head);
       }
-      find_largest_values(tile);
     }
   }
 
@@ -129,8 +144,8 @@ class BlockRun {
   }
 
   // |value| as f16 bits orders like the numbers. Lane j of 32: the largest of elements 32 i + j.
-  typename Ops::Halves largest_of(int cell) const {
-    const std::uint16_t* from = value_ + cell * call_.value_cell;
+  typename Ops::Halves largest_of(int cell, int kv_head) const {
+    const std::uint16_t* from = value_ + cell * call_.value_cell + kv_head * call_.value_head;
     typename Ops::Halves largest = Ops::no_halves();
 #pragma GCC unroll 8
     for (int v = 0; v + 1 < Vectors; v += 2) {
@@ -142,29 +157,26 @@ class BlockRun {
     return largest;
   }
 
-  void find_largest_values(int tile) const {
+  void find_largest_values(int tile, int kv_head) const {
     const std::int32_t* cells = block_.cells + tile * kTileCells;
-    const int ahead = tile + 1 < block_.tiles ? kTileCells : 0;
-    for (int i = 0; i < kTileCells; ++i) {
-      const std::uint16_t* later = value_ + cells[i + ahead] * call_.value_cell;
-#pragma GCC unroll 8
-      for (int v = 0; v < Vectors; v += 2) __builtin_prefetch(later + 16 * v);
-    }
     typename Ops::Halves all = Ops::no_halves();
-    for (int i = 0; i < kTileCells; ++i) all = Ops::max_size(all, largest_of(cells[i]));
+    for (int i = 0; i < kTileCells; ++i) all = Ops::max_size(all, largest_of(cells[i], kv_head));
     for (int row = 0; row < block_.rows; ++row) {
       const std::uint16_t seen = visible(row, tile);
-      std::uint16_t* to = block_.value_max + 32 * row;
+      std::uint16_t* to = value_max(row, kv_head);
       typename Ops::Halves largest = Ops::load_halves(to);
       if (seen == kAll) {
         largest = Ops::max_size(largest, all);
       } else {
         for (unsigned left = seen; left != 0; left &= left - 1) {
-          largest = Ops::max_size(largest, largest_of(cells[__builtin_ctz(left)]));
+          largest = Ops::max_size(largest, largest_of(cells[__builtin_ctz(left)], kv_head));
         }
       }
       Ops::store_halves(to, largest);
     }
+  }
+  std::uint16_t* value_max(int row, int kv_head) const {
+    return block_.value_max + 32 * (static_cast<std::ptrdiff_t>(row) * block_.kv_heads + kv_head);
   }
 
   // Scores -> weights; the accumulators' start; what the sums will be divided by.
@@ -191,7 +203,7 @@ class BlockRun {
     const double sum = Ops::sum(total);
     const double bound =
         1.0625 * sum *
-        static_cast<double>(Ops::largest_half(Ops::load_halves(block_.value_max + 32 * row)));
+        static_cast<double>(Ops::largest_half(Ops::load_halves(value_max(row, head / group_))));
     float* sums = block_.sums + lane(row, head) * kSize;
     const Vector start = Ops::set(accumulator_start(bound));
     for (int v = 0; v < Vectors; ++v) Ops::store(sums + 16 * v, start);
@@ -211,18 +223,21 @@ class BlockRun {
 
   void sum_values() {
     for (int tile = 0; tile < block_.tiles; ++tile) {
-      convert(value_, call_.value_cell, tile);
-      for (int row = 0; row < block_.rows; ++row) {
-        const std::uint16_t seen = visible(row, tile);
-        if (seen == 0) continue;
-        for (int head = 0; head < group_; ++head) {
-          const int at = lane(row, head);
-          add_tile(scores(at) + tile * kTileCells, seen, block_.sums + at * kSize);
+      fetch_next(value_, call_.value_cell, call_.value_head, tile);
+      for (int kv_head = 0; kv_head < block_.kv_heads; ++kv_head) {
+        convert(value_ + kv_head * call_.value_head, call_.value_cell, tile);
+        for (int row = 0; row < block_.rows; ++row) {
+          const std::uint16_t seen = visible(row, tile);
+          if (seen == 0) continue;
+          for (int head = kv_head * group_; head < (kv_head + 1) * group_; ++head) {
+            const int at = lane(row, head);
+            add_tile(scores(at) + tile * kTileCells, seen, block_.sums + at * kSize);
+          }
         }
       }
     }
     for (int row = 0; row < block_.rows; ++row) {
-      for (int head = 0; head < group_; ++head) finish(row, head);
+      for (int head = 0; head < heads_; ++head) finish(row, head);
     }
   }
 
@@ -262,7 +277,8 @@ class BlockRun {
 
   const AttentionBlock& block_;
   const AttentionCall& call_;
-  const int group_;
+  const int group_;  // query heads of a kv head
+  const int heads_;  // query heads of the block
   const std::uint16_t* const key_;
   const std::uint16_t* const value_;
 };

@@ -2,24 +2,35 @@
 
 #include <cstdlib>
 
+#include "platform/amx_tiles.h"
+
 namespace flotilla::kernels {
 namespace {
 
-constexpr InstructionSet kBestFirst[] = {InstructionSet::Avx512Vnni, InstructionSet::AvxVnni,
-                                         InstructionSet::Avx2};
+constexpr InstructionSet kBestFirst[] = {InstructionSet::Amx, InstructionSet::Avx512Vnni,
+                                         InstructionSet::AvxVnni, InstructionSet::Avx2};
 
 #if defined(__x86_64__)
-// cpuid leaf 7, sub-leaf 1, eax bit 4: g++ 12 has no name for it in __builtin_cpu_supports.
-bool has_avx_vnni() {
+struct CpuId {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
-  if (a < 1) return false;
-  __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(1));
-  return (a >> 4 & 1) != 0;
+};
+
+CpuId extended_features(unsigned sub_leaf) {
+  CpuId id;
+  __asm__("cpuid" : "=a"(id.a), "=b"(id.b), "=c"(id.c), "=d"(id.d) : "a"(7), "c"(sub_leaf));
+  return id;
 }
+
+// Leaf 7, sub-leaf 1, eax bit 4: g++ 12 has no name for it in __builtin_cpu_supports.
+bool has_avx_vnni() {
+  return extended_features(0).a >= 1 && (extended_features(1).a >> 4 & 1) != 0;
+}
+
+// Leaf 7, edx bits 24 and 25: tiles, and their products of bytes.
+bool has_amx_int8() { return (extended_features(0).d >> 24 & 3) == 3; }
 #endif
 
 }  // namespace
@@ -28,14 +39,17 @@ bool has_instruction_set(InstructionSet set) {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("bmi");
+  const bool avx512_vnni = avx2 && __builtin_cpu_supports("avx512f") &&
+                           __builtin_cpu_supports("avx512bw") &&
+                           __builtin_cpu_supports("avx512dq") &&
+                           __builtin_cpu_supports("avx512vl") &&
+                           __builtin_cpu_supports("avx512vnni");
   switch (set) {
     case InstructionSet::None: return true;
     case InstructionSet::Avx2: return avx2;
     case InstructionSet::AvxVnni: return avx2 && has_avx_vnni();
-    case InstructionSet::Avx512Vnni:
-      return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512vnni");
+    case InstructionSet::Avx512Vnni: return avx512_vnni;
+    case InstructionSet::Amx: return avx512_vnni && has_amx_int8() && platform::allow_amx_tiles();
   }
   return false;
 #else
@@ -59,6 +73,7 @@ std::string_view name_of(InstructionSet set) {
     case InstructionSet::Avx2: return "avx2";
     case InstructionSet::AvxVnni: return "avxvnni";
     case InstructionSet::Avx512Vnni: return "avx512vnni";
+    case InstructionSet::Amx: return "amx";
   }
   return "none";
 }

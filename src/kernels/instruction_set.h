@@ -5,13 +5,14 @@
 namespace flotilla::kernels {
 
 // The sets of vector instructions that kernels are written for, best last.
-enum class InstructionSet { None, Avx2, AvxVnni, Avx512Vnni };
+// Amx: products by tiles, all else by Avx512Vnni.
+enum class InstructionSet { None, Avx2, AvxVnni, Avx512Vnni, Amx };
 
-// The best one of this processor. FLOTILLA_KERNELS=none|avx2|avxvnni|avx512vnni asks for a lower
+// The best one of this processor. FLOTILLA_KERNELS=none|avx2|avxvnni|avx512vnni|amx asks for a lower
 // one (tests, comparisons); what the processor lacks is never chosen.
 InstructionSet best_instruction_set();
 
-// Whether this processor runs it.
+// Whether this processor runs it, and the system lets us.
 bool has_instruction_set(InstructionSet set);
 
 std::string_view name_of(InstructionSet set);

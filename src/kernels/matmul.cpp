@@ -7,6 +7,7 @@ namespace flotilla::kernels {
 const MatmulKernels* matmul_kernels(InstructionSet set) {
 #if defined(__x86_64__)
   switch (set) {
+    case InstructionSet::Amx: return &kMatmulAmx;
     case InstructionSet::Avx512Vnni: return &kMatmulAvx512Vnni;
     case InstructionSet::AvxVnni: return &kMatmulAvxVnni;
     case InstructionSet::Avx2: return &kMatmulAvx2;

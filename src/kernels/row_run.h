@@ -32,7 +32,40 @@ struct RowRun {
     for (int j = 0; i + j < count; ++j) to[i + j] = last[j];
   }
 
-  static constexpr RowKernels kKernels = {.add = each<Ops::add>, .silu_times = each<silu_times>};
+  // The last `count` % 16 floats, and zeros.
+  static Vector load_rest(const float* from, int count) {
+    float last[16] = {};
+    for (int i = 0; i < count; ++i) last[i] = from[i];
+    return Ops::load(last);
+  }
+
+  // Lane j sums the squares of elements 16 i + j, in order; then the lanes, in order.
+  static void rms_norm(const float* from, const float* weight, float epsilon, float* to,
+                       int count) {
+    const int whole = count / 16 * 16;
+    const Vector rest = load_rest(from + whole, count - whole);
+    Vector squares = Ops::mul(rest, rest);
+    for (int i = 0; i < whole; i += 16) {
+      const Vector x = Ops::load(from + i);
+      squares = Ops::fma(x, x, squares);
+    }
+    float lanes[16];
+    Ops::store(lanes, squares);
+    float sum = 0;
+    for (const float lane : lanes) sum += lane;
+    const float scale = 1.0F / __builtin_sqrtf(sum / static_cast<float>(count) + epsilon);
+    const Vector by = Ops::set(scale);
+    for (int i = 0; i < whole; i += 16) {
+      Ops::store(to + i, Ops::mul(Ops::mul(Ops::load(from + i), by), Ops::load(weight + i)));
+    }
+    if (whole == count) return;
+    float last[16];
+    Ops::store(last, Ops::mul(Ops::mul(rest, by), load_rest(weight + whole, count - whole)));
+    for (int i = 0; whole + i < count; ++i) to[whole + i] = last[i];
+  }
+
+  static constexpr RowKernels kKernels = {
+      .add = each<Ops::add>, .silu_times = each<silu_times>, .rms_norm = rms_norm};
 };
 
 }  // namespace flotilla::kernels
