@@ -16,8 +16,8 @@ namespace flotilla::kernels {
 namespace {
 
 constexpr const char* kNames[] = {"Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"};
-constexpr InstructionSet kSets[] = {InstructionSet::Amx, InstructionSet::Avx512Vnni, InstructionSet::AvxVnni,
-                                    InstructionSet::Avx2};
+constexpr InstructionSet kSets[] = {InstructionSet::Amx, InstructionSet::Avx512Vnni,
+                                    InstructionSet::AvxVnni, InstructionSet::Avx2};
 
 std::byte* aligned(std::size_t bytes) {
   return static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "http": set(),
     "api": set(),
     "kernels": {"platform"},
-    "engine": {"kernels"},
+    "engine": {"platform", "kernels"},
     "batch": {"engine"},
     "cluster": set(),
     "store": set(),

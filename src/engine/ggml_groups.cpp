@@ -167,7 +167,8 @@ void GroupPlanner::add_weighed_norm(ggml_tensor* node) {
   const ggml_tensor* source = norm->src[0];
   if (weight->op != GGML_OP_NONE || !is_dense_f32(weight)) return;
   if (ggml_nrows(weight) != 1 || weight->ne[0] != node->ne[0]) return;
-  if (!is_dense_f32(node) || source->type != GGML_TYPE_F32 || source->nb[0] != sizeof(float)) return;
+  if (!is_dense_f32(node) || source->type != GGML_TYPE_F32 || source->nb[0] != sizeof(float))
+    return;
   NodeGroup& group = lead(node);
   group.norm = norm;
   join(group, norm);

@@ -21,8 +21,8 @@ struct NodeGroup {
   std::array<ggml_tensor*, kMost> members{};
   std::size_t count = 0;
   ggml_tensor* finish = nullptr;  // products only: a sum or gated unit of their rows
-  // Of a node that weighs a norm: the norm. Of products: the weighed norm that is their input, which
-  // each thread computes for itself.
+  // Of a node that weighs a norm: the norm. Of products: the weighed norm that is their input,
+  // which each thread computes for itself.
   ggml_tensor* norm = nullptr;
   NodeGroup* taken_by = nullptr;  // of a weighed norm: the products that compute it
   std::uint64_t graph = 0;

@@ -3,13 +3,8 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <utility>
-
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include <traits.h>
+#include <utility>
 
 #include <fmt/format.h>
 #include <ggml-backend-impl.h>
@@ -22,6 +17,7 @@
 #include "engine/ggml_nodes.h"
 #include "kernels/instruction_set.h"
 #include "kernels/matmul.h"
+#include "platform/huge_pages.h"
 
 namespace flotilla::engine {
 namespace {
@@ -176,20 +172,21 @@ void set_tensor(ggml_backend_buffer_t, ggml_tensor* tensor, const void* data, si
 
 const char* buffer_name(ggml_backend_buffer_type_t) { return "CPU_FLOTILLA"; }
 
+// ggml's own allocation of memory for the CPU: what keys, values and intermediate results lie in.
+ggml_backend_buffer_t (*allocate_plain)(ggml_backend_buffer_type_t, size_t) = nullptr;
+
+ggml_backend_buffer_t allocate_huge(ggml_backend_buffer_type_t type, size_t size) {
+  ggml_backend_buffer_t buffer = allocate_plain(type, size);
+  if (buffer != nullptr) {
+    platform::prefer_huge_pages(ggml_backend_buffer_get_base(buffer), size);
+  }
+  return buffer;
+}
+
 ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, size_t size) {
   ggml_backend_buffer_t buffer =
       ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
   if (buffer == nullptr) return nullptr;
-#ifdef __linux__
-  // Pages of 2 MiB: a pass walks over all weights, and each page costs a walk of the page table.
-  constexpr std::uintptr_t kPage = 4096;
-  const auto begin = reinterpret_cast<std::uintptr_t>(ggml_backend_buffer_get_base(buffer));
-  const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage;
-  const std::uintptr_t last = (begin + size) / kPage * kPage;
-  if (size > (4U << 20)) {
-    ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // NOLINT
-  }
-#endif
   buffer->buft = type;
   buffer->iface.init_tensor = init_tensor;
   buffer->iface.set_tensor = set_tensor;
@@ -229,6 +226,8 @@ std::string register_kernels() {
   static std::once_flag once;
   static std::string reason;
   std::call_once(once, [] {
+    allocate_plain =
+        std::exchange(ggml_backend_cpu_buffer_type()->iface.alloc_buffer, allocate_huge);
     const auto set = kernels::best_instruction_set();
     if (ggml_cpu_has_amx_int8() != 0) {
       reason = "this build uses AMX, which is faster";

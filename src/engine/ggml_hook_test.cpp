@@ -102,6 +102,99 @@ TEST_F(GgmlHookTest, ProductsOfPackedWeightsEqualGgmlsOwnWithinTheQuantisation) 
   }
 }
 
+// A norm, its weights, and two products of the result; then what else reads the norm or the result.
+struct NormCase {
+  bool norm_read = false;
+  bool weighed_read = false;
+  bool weighed_is_output = false;
+};
+
+class NormedProducts {
+ public:
+  NormedProducts(int columns, Random& random)
+      : columns_(columns),
+        inputs_(random_values(kDepth * columns, random)),
+        gains_(random_values(kDepth, random)),
+        bytes_(ggml_row_size(GGML_TYPE_Q4_0, kDepth) * kDepth) {
+    const auto values = random_values(kDepth * kDepth, random);
+    ggml_quantize_chunk(GGML_TYPE_Q4_0, values.data(), bytes_.data(), 0, kDepth, kDepth, nullptr);
+  }
+
+  // What comes out, and the weighed norm where it is an output.
+  std::vector<float> compute(const NormCase& what, ggml_backend* backend, bool ours,
+                             ggml_backend_buffer_type_t type, std::vector<float>* weighed_values) {
+    const ContextPtr weights = make_tensors();
+    ggml_tensor* a = ggml_new_tensor_2d(weights.get(), GGML_TYPE_Q4_0, kDepth, kDepth);
+    const BufferPtr buffer(ggml_backend_alloc_ctx_tensors_from_buft(weights.get(), type));
+    ggml_backend_tensor_set(a, bytes_.data(), 0, bytes_.size());
+    const ContextPtr tensors = make_tensors();
+    ggml_context* context = tensors.get();
+    ggml_tensor* input = ggml_new_tensor_2d(context, GGML_TYPE_F32, kDepth, columns_);
+    ggml_tensor* gain = ggml_new_tensor_1d(context, GGML_TYPE_F32, kDepth);
+    ggml_tensor* norm = ggml_rms_norm(context, input, 1e-5F);
+    ggml_tensor* weighed = ggml_mul(context, norm, gain);
+    if (what.weighed_is_output) ggml_set_output(weighed);
+    ggml_tensor* result = ggml_add(context, ggml_mul_mat(context, a, weighed),
+                                   ggml_sqr(context, ggml_mul_mat(context, a, weighed)));
+    if (what.weighed_read) result = ggml_add(context, result, weighed);
+    if (what.norm_read) result = ggml_add(context, result, norm);
+    const BufferPtr memory(ggml_backend_alloc_ctx_tensors(context, backend));
+    set(input, inputs_);
+    set(gain, gains_);
+    // Whoever does not write the norm leaves this.
+    ggml_backend_tensor_memset(weighed, 0x7f, 0, ggml_nbytes(weighed));
+    ggml_backend_tensor_memset(norm, 0x7f, 0, ggml_nbytes(norm));
+    const WithKernels with_kernels(ours, 1);
+    ggml_cgraph* graph = ggml_new_graph(context);
+    ggml_build_forward_expand(graph, result);
+    std::vector<float> values(static_cast<std::size_t>(ggml_nelements(result)));
+    for (int pass = 0; pass < 2; ++pass) {  // libllama computes a graph again and again
+      EXPECT_EQ(ggml_backend_graph_compute(backend, graph), GGML_STATUS_SUCCESS);
+      std::vector<float> seen(values.size());
+      ggml_backend_tensor_get(result, seen.data(), 0, seen.size() * sizeof(float));
+      if (pass == 1) {
+        EXPECT_EQ(seen, values);
+      }
+      values = seen;
+    }
+    if (weighed_values != nullptr) {
+      weighed_values->resize(static_cast<std::size_t>(ggml_nelements(weighed)));
+      ggml_backend_tensor_get(weighed, weighed_values->data(), 0, ggml_nbytes(weighed));
+    }
+    return values;
+  }
+
+ private:
+  static constexpr int kDepth = 96;
+  const int columns_;
+  std::vector<float> inputs_;
+  std::vector<float> gains_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+TEST_F(GgmlHookTest, ANormThatProductsComputeIsStillThereForOthers) {
+  Random random(3);
+  for (const int columns : {1, 5, 800}) {  // 800: more than each thread computes for itself
+    NormedProducts products(columns, random);
+    for (const NormCase& what :
+         {NormCase{}, NormCase{.norm_read = true}, NormCase{.weighed_read = true},
+          NormCase{.norm_read = true, .weighed_read = true}, NormCase{.weighed_is_output = true}}) {
+      SCOPED_TRACE(testing::Message()
+                   << columns << " columns, norm read " << what.norm_read << ", weighed read "
+                   << what.weighed_read << ", output " << what.weighed_is_output);
+      std::vector<float> weighed[2];
+      std::vector<float> results[2];
+      for (const bool ours : {false, true}) {
+        results[ours ? 1 : 0] = products.compute(
+            what, backend_.get(), ours, ours ? our_type() : ggml_backend_cpu_buffer_type(),
+            what.weighed_is_output ? &weighed[ours ? 1 : 0] : nullptr);
+      }
+      expect_close(results[1], results[0], 0.02);
+      if (what.weighed_is_output) expect_close(weighed[1], weighed[0], 1e-5);
+    }
+  }
+}
+
 TEST_F(GgmlHookTest, AttentionThatOursDoesNotDoIsGgmls) {
   Random random(2);
   const int size = 64;

@@ -218,8 +218,8 @@ void compute_product(const ggml_compute_params& params, ggml_tensor* node) {
   const int lanes = std::min(params.nth, NodeGroup::kLanes);
   const int pieces = std::min(most, lanes == 1 ? 1 : kPiecesPerThread * lanes);
   // A thread begins with its own lane, so that it reads weights one after the other, and what was
-  // prefetched at a piece's end is what the next one begins with. Then it helps the others: a thread
-  // that the machine slows down is not waited for.
+  // prefetched at a piece's end is what the next one begins with. Then it helps the others: a
+  // thread that the machine slows down is not waited for.
   for (int other = 0; other < lanes; ++other) {
     const int lane = (params.ith + other) % lanes;
     const int first = pieces * lane / lanes;

@@ -223,13 +223,13 @@ std::string numerics_name(const ReadyContext& ready) {
   add(ggml_cpu_has_sve(), "sve");
   if (ready.kernel_use.all_ours()) {
     // The rest of a layer is ggml's: row by row, so it depends on the instructions alone.
-    return fmt::format("flotilla 1 {}/{}/{}/kv f16", kernels_name(), llama_commit(),
+    return fmt::format("flotilla 2 {}/{}/{}/kv f16", kernels_name(), llama_commit(),
                        cpu.empty() ? "generic" : cpu);
   }
   // Threads too: a lone token's attention is split among them.
   return fmt::format(
       "{} {}/{}/kv {}/{}/pass {}/{} threads",
-      ready.shape.our_kernels ? "flotilla 1 " + kernels_name() + " and stock" : "stock",
+      ready.shape.our_kernels ? "flotilla 2 " + kernels_name() + " and stock" : "stock",
       llama_commit(), cpu.empty() ? "generic" : cpu,
       ready.shape.kv_type == KvType::Q8_0 ? "q8_0" : "f16",
       ready.flash_attention ? "flash" : "plain", ready.pass_tokens, ready.shape.threads);

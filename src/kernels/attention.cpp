@@ -146,7 +146,8 @@ class AttentionWork {
   }
 
   // As many kv heads as leave each thread some pieces, and the scores in the cache: what they need
-  // of a cell lies side by side, and the hardware fetches ahead of reads that go on from each other.
+  // of a cell lies side by side, and the hardware fetches ahead of reads that go on from each
+  // other.
   int heads_together() const {
     constexpr int kPiecesPerThread = 4;
     const int blocks = std::max(1, static_cast<int>(buffers_.blocks.size()));
@@ -172,7 +173,8 @@ class AttentionWork {
         buffers_.scores.at_least(lanes * static_cast<std::size_t>(block.tiles + 1) * kTileCells);
     block.tile = buffers_.tile.at_least(kTileCells * size);
     block.sums = buffers_.sums.at_least(lanes * size);
-    block.value_max = buffers_.value_max.at_least(static_cast<std::size_t>(rows.count * kv_heads) * 32);
+    block.value_max =
+        buffers_.value_max.at_least(static_cast<std::size_t>(rows.count * kv_heads) * 32);
   }
 
   // The union of the rows' cells, and for each row and tile of it the bits of what the row sees.

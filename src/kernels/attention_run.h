@@ -36,6 +36,10 @@ class BlockRun {
   }
 
   void run() {
+    if (block_.rows == 1) {
+      run_one_row();
+      return;
+    }
     score();
     for (int row = 0; row < block_.rows; ++row) {
       for (int head = 0; head < heads_; ++head) weigh(row, head);
@@ -72,26 +76,28 @@ class BlockRun {
     return call_.output + at * kSize;
   }
 
-  // What all heads need of the next tile's cells: no hardware sees where they are.
-  void fetch_next(const std::uint16_t* base, std::ptrdiff_t stride, std::ptrdiff_t head_stride,
-                  int tile) const {
-    if (tile + 1 >= block_.tiles) return;
-    const std::int32_t* cells = block_.cells + (tile + 1) * kTileCells;
-    for (int i = 0; i < kTileCells; ++i) {
-      for (int head = 0; head < block_.kv_heads; ++head) {
-        const std::uint16_t* from = base + cells[i] * stride + head * head_stride;
+  // Cells of a tile and of the next one, whose lines are to be on their way meanwhile: no hardware
+  // sees where they are. One cell after the other, since a thread can wait for some lines only.
+  struct TileCells {
+    const std::int32_t* now;
+    const std::int32_t* next;
+  };
+  TileCells cells_of(int tile) const {
+    const std::int32_t* cells = block_.cells + tile * kTileCells;
+    return {.now = cells, .next = cells + (tile + 1 < block_.tiles ? kTileCells : 0)};
+  }
+  static void prefetch(const std::uint16_t* from) {
 #pragma GCC unroll 8
-        for (int v = 0; v < Vectors; v += 2) __builtin_prefetch(from + 16 * v);
-      }
-    }
+    for (int v = 0; v < Vectors; v += 2) __builtin_prefetch(from + 16 * v);
   }
 
   // 16 cells as f32 into block_.tile.
   void convert(const std::uint16_t* base, std::ptrdiff_t stride, int tile) const {
-    const std::int32_t* cells = block_.cells + tile * kTileCells;
+    const TileCells cells = cells_of(tile);
     float* to = block_.tile;
     for (int i = 0; i < kTileCells; ++i, to += kSize) {
-      const std::uint16_t* from = base + cells[i] * stride;
+      const std::uint16_t* from = base + cells.now[i] * stride;
+      prefetch(base + cells.next[i] * stride);
 #pragma GCC unroll 16
       for (int v = 0; v < Vectors; ++v) {
         Ops::store(to + 16 * v, Ops::load_f16(from + 16 * v));
@@ -104,15 +110,14 @@ class BlockRun {
       Ops::store_halves(block_.value_max + 32 * i, Ops::no_halves());
     }
     for (int tile = 0; tile < block_.tiles; ++tile) {
-      fetch_next(key_, call_.key_cell, call_.key_head, tile);
-      fetch_next(value_, call_.value_cell, call_.value_head, tile);
       for (int kv_head = 0; kv_head < block_.kv_heads; ++kv_head) {
         convert(key_ + kv_head * call_.key_head, call_.key_cell, tile);
         for (int row = 0; row < block_.rows; ++row) {
           const std::uint16_t seen = visible(row, tile);
           for (int head = kv_head * group_; head < (kv_head + 1) * group_; ++head) {
             float* to = scores(lane(row, head)) + tile * kTileCells;
-            Ops::store(to, seen == 0 ? Ops::set(kMinusInfinity) : score_tile(query(row, head), seen));
+            Ops::store(to,
+                       seen == 0 ? Ops::set(kMinusInfinity) : score_tile(query(row, head), seen));
           }
         }
         find_largest_values(tile, kv_head);
@@ -124,23 +129,154 @@ class BlockRun {
     Vector q[Vectors];
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) q[v] = Ops::load(query + 16 * v);
-    Vector products[kTileCells];
+    typename Ops::Four four[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      Vector products[4];
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        const float* key = block_.tile + (4 * i + j) * kSize;
+        products[j] = Ops::mul(q[0], Ops::load(key));
 #pragma GCC unroll 16
-    for (int i = 0; i < kTileCells; ++i) {
-      const float* key = block_.tile + i * kSize;
-      Vector sum = Ops::mul(q[0], Ops::load(key));
-#pragma GCC unroll 16
-      for (int v = 1; v < Vectors; ++v) {
-        sum = Ops::fma(q[v], Ops::load(key + 16 * v), sum);
+        for (int v = 1; v < Vectors; ++v) {
+          products[j] = Ops::fma(q[v], Ops::load(key + 16 * v), products[j]);
+        }
       }
-      products[i] = sum;
+      four[i] = Ops::sums_of_4(products[0], products[1], products[2], products[3]);
     }
-    Vector score = Ops::mul(Ops::sums(products), Ops::set(call_.scale));
+    return score_of(four, seen);
+  }
+
+  Vector score_of(const typename Ops::Four* four, std::uint16_t seen) const {
+    Vector score = Ops::mul(Ops::sums(four), Ops::set(call_.scale));
     if (call_.soft_cap != 0) {
       const Vector cap = Ops::set(call_.soft_cap);
       score = Ops::mul(cap, Exp::tanh(Ops::div(score, cap)));
     }
     return Ops::select(seen, score, kMinusInfinity);
+  }
+
+  // A row on its own, as where sequences decode. Nobody shares its keys and values but the heads of
+  // a group: converted in registers, they serve some of these at once.
+  static constexpr int kHeads = Vectors <= 4 ? 4 : Vectors <= 8 ? 2 : 1;
+
+  void run_one_row() {
+    for (int i = 0; i < block_.kv_heads; ++i) {
+      Ops::store_halves(value_max(0, i), Ops::no_halves());
+    }
+    for (int tile = 0; tile < block_.tiles; ++tile) {
+      for (int kv_head = 0; kv_head < block_.kv_heads; ++kv_head) {
+        group_step<true>(kv_head, tile);
+        find_largest_values(tile, kv_head);
+      }
+    }
+    for (int head = 0; head < heads_; ++head) weigh(0, head);
+    for (int tile = 0; tile < block_.tiles; ++tile) {
+      for (int kv_head = 0; kv_head < block_.kv_heads; ++kv_head) group_step<false>(kv_head, tile);
+    }
+    for (int head = 0; head < heads_; ++head) finish(0, head);
+  }
+
+  // One tile of the group's heads, as many at once as registers allow.
+  template <bool Score>
+  void group_step(int kv_head, int tile) {
+    const int end = (kv_head + 1) * group_;
+    for (int head = kv_head * group_; head < end;) {
+      const int left = end - head;
+      if (kHeads >= 4 && left >= 4) {
+        head += heads_step<Score, 4>(kv_head, head, tile);
+      } else if (kHeads >= 3 && left == 3) {
+        head += heads_step<Score, 3>(kv_head, head, tile);
+      } else if (kHeads >= 2 && left >= 2) {
+        head += heads_step<Score, 2>(kv_head, head, tile);
+      } else {
+        head += heads_step<Score, 1>(kv_head, head, tile);
+      }
+    }
+  }
+  template <bool Score, int Heads>
+  int heads_step(int kv_head, int head, int tile) {
+    if constexpr (Heads > kHeads) {
+      return 0;
+    } else if constexpr (Score) {
+      score_heads<Heads>(kv_head, head, tile);
+    } else {
+      sum_heads<Heads>(kv_head, head, tile);
+    }
+    return Heads;
+  }
+
+  template <int Heads>
+  void score_heads(int kv_head, int head, int tile) {
+    const TileCells cells = cells_of(tile);
+    const std::uint16_t* keys = key_ + kv_head * call_.key_head;
+    const float* queries[Heads];
+#pragma GCC unroll 4
+    for (int h = 0; h < Heads; ++h) queries[h] = query(0, head + h);
+    typename Ops::Four four[Heads][4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      Vector products[Heads][4];
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        const std::uint16_t* from = keys + cells.now[4 * i + j] * call_.key_cell;
+        prefetch(keys + cells.next[4 * i + j] * call_.key_cell);
+        Vector key[Vectors];
+#pragma GCC unroll 16
+        for (int v = 0; v < Vectors; ++v) key[v] = Ops::load_f16(from + 16 * v);
+#pragma GCC unroll 4
+        for (int h = 0; h < Heads; ++h) {
+          products[h][j] = Ops::mul(Ops::load(queries[h]), key[0]);
+#pragma GCC unroll 16
+          for (int v = 1; v < Vectors; ++v) {
+            products[h][j] = Ops::fma(Ops::load(queries[h] + 16 * v), key[v], products[h][j]);
+          }
+        }
+      }
+#pragma GCC unroll 4
+      for (int h = 0; h < Heads; ++h) {
+        four[h][i] = Ops::sums_of_4(products[h][0], products[h][1], products[h][2], products[h][3]);
+      }
+    }
+    const std::uint16_t seen = visible(0, tile);
+#pragma GCC unroll 4
+    for (int h = 0; h < Heads; ++h) {
+      Ops::store(scores(head + h) + tile * kTileCells, score_of(four[h], seen));
+    }
+  }
+
+  template <int Heads>
+  void sum_heads(int kv_head, int head, int tile) {
+    const TileCells cells = cells_of(tile);
+    const std::uint16_t* values = value_ + kv_head * call_.value_head;
+    float* to = block_.sums + head * kSize;
+    const float* weights = scores(head) + tile * kTileCells;
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(block_.tiles) * kTileCells;
+    Vector sums[Heads][Vectors];
+#pragma GCC unroll 4
+    for (int h = 0; h < Heads; ++h) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) sums[h][v] = Ops::load(to + h * kSize + 16 * v);
+    }
+    // Cells of a last tile that is not full are seen first, as list_cells puts them.
+    const int count = __builtin_popcount(visible(0, tile));
+    for (int i = 0; i < count; ++i) {
+      const std::uint16_t* from = values + cells.now[i] * call_.value_cell;
+      prefetch(values + cells.next[i] * call_.value_cell);
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) {
+        const Vector value = Ops::load_f16(from + 16 * v);
+#pragma GCC unroll 4
+        for (int h = 0; h < Heads; ++h) {
+          sums[h][v] = Ops::fma(Ops::set(weights[h * stride + i]), value, sums[h][v]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int h = 0; h < Heads; ++h) {
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) Ops::store(to + h * kSize + 16 * v, sums[h][v]);
+    }
   }
 
   // |value| as f16 bits orders like the numbers. Lane j of 32: the largest of elements 32 i + j.
@@ -158,9 +294,12 @@ class BlockRun {
   }
 
   void find_largest_values(int tile, int kv_head) const {
-    const std::int32_t* cells = block_.cells + tile * kTileCells;
+    const TileCells cells = cells_of(tile);
     typename Ops::Halves all = Ops::no_halves();
-    for (int i = 0; i < kTileCells; ++i) all = Ops::max_size(all, largest_of(cells[i], kv_head));
+    for (int i = 0; i < kTileCells; ++i) {
+      prefetch(value_ + cells.next[i] * call_.value_cell + kv_head * call_.value_head);
+      all = Ops::max_size(all, largest_of(cells.now[i], kv_head));
+    }
     for (int row = 0; row < block_.rows; ++row) {
       const std::uint16_t seen = visible(row, tile);
       std::uint16_t* to = value_max(row, kv_head);
@@ -169,7 +308,7 @@ class BlockRun {
         largest = Ops::max_size(largest, all);
       } else {
         for (unsigned left = seen; left != 0; left &= left - 1) {
-          largest = Ops::max_size(largest, largest_of(cells[__builtin_ctz(left)], kv_head));
+          largest = Ops::max_size(largest, largest_of(cells.now[__builtin_ctz(left)], kv_head));
         }
       }
       Ops::store_halves(to, largest);
@@ -223,7 +362,6 @@ class BlockRun {
 
   void sum_values() {
     for (int tile = 0; tile < block_.tiles; ++tile) {
-      fetch_next(value_, call_.value_cell, call_.value_head, tile);
       for (int kv_head = 0; kv_head < block_.kv_heads; ++kv_head) {
         convert(value_ + kv_head * call_.value_head, call_.value_cell, tile);
         for (int row = 0; row < block_.rows; ++row) {

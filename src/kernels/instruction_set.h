@@ -8,8 +8,8 @@ namespace flotilla::kernels {
 // Amx: products by tiles, all else by Avx512Vnni.
 enum class InstructionSet { None, Avx2, AvxVnni, Avx512Vnni, Amx };
 
-// The best one of this processor. FLOTILLA_KERNELS=none|avx2|avxvnni|avx512vnni|amx asks for a lower
-// one (tests, comparisons); what the processor lacks is never chosen.
+// The best one of this processor. FLOTILLA_KERNELS=none|avx2|avxvnni|avx512vnni|amx asks for a
+// lower one (tests, comparisons); what the processor lacks is never chosen.
 InstructionSet best_instruction_set();
 
 // Whether this processor runs it, and the system lets us.

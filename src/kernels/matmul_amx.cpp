@@ -5,17 +5,21 @@
 
 // Products by AMX's tiles: a block's 16 rows are unpacked to bytes in memory, one instruction
 // multiplies them with up to 16 columns, and the integers come back through memory. What is left to
-// vectors is 4 operations a column and block instead of 12 (matmul_avx512.cpp), so a tile pays from
-// few columns on. Compiled for AVX512-VNNI and AMX: includes nothing whose inline functions other
-// files share, since the linker might keep this file's copy of them.
+// vectors is 4 operations a column and block instead of 12 (matmul_avx512.cpp). The way through
+// memory costs 9 ns a block (loads of 16 + 8 rows, product, store; Sapphire Rapids), however few
+// the columns are, and does not overlap with vectors' work, so it pays from some columns on.
+// Compiled for AVX512-VNNI and AMX: includes nothing whose inline functions other files share,
+// since the linker might keep this file's copy of them.
 namespace flotilla::kernels {
 namespace {
 
 struct Amx;
 using Weights = Weights512<Amx>;
 
-// Fewer columns than this are left to vpdpbusd (bench/kernels: 4 columns are even).
-constexpr int kColumnsMin = 4;
+// Fewer columns are left to vpdpbusd (bench/kernels, Q4_1: 4 columns take 1.6 times as long by
+// tiles, 8 the same, 16 0.7). More are cut into tiles of kWidthMin columns and more.
+constexpr int kColumnsMin = 12;
+constexpr int kWidthMin = 8;
 
 // Tile registers: results [columns][16 rows] integers, activations [columns][32 bytes], weights
 // [8][16 rows][4 bytes]; of Q6_K half the bytes, since halves of a block have scales of their own.
@@ -57,13 +61,14 @@ template <int Tile, std::size_t Bytes>
 [[gnu::always_inline]] inline void load_tile(const void* from, long stride) {
   __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2"
                    :
-                   : "r"(from), "r"(stride), "i"(Tile), "m"(*static_cast<const char(*)[Bytes]>(from)));
+                   : "r"(from), "r"(stride), "i"(Tile),
+                     "m"(*static_cast<const char (*)[Bytes]>(from)));
 }
 
 template <std::size_t Bytes>
 [[gnu::always_inline]] inline void store_tile(void* to) {
   __asm__ volatile("tilestored %%tmm%c3, (%1,%2,1)"
-                   : "=m"(*static_cast<char(*)[Bytes]>(to))
+                   : "=m"(*static_cast<char (*)[Bytes]>(to))
                    : "r"(to), "r"(64L), "i"(kResult));
 }
 
@@ -146,19 +151,15 @@ template <WeightType T>
   }
 }
 
-#ifndef UA
-#define UA 4
-#define AB 2
-#endif
 // What goes through memory is read some blocks later: a tile cannot take it from stores that are
 // still on their way.
-constexpr int kUnpackAhead = UA;
-constexpr int kAddBehind = AB;
+constexpr int kUnpackAhead = 4;
+constexpr int kAddBehind = 2;
 
 // Products of N columns and 16 rows, of as many blocks as are waited for.
 template <WeightType T, int N>
 struct Products {
-  static constexpr int kKept = 8;
+  static constexpr int kKept = 4;
   __m512i of[kKept][parts_of(T)][N];
 };
 static_assert(kAddBehind < Products<WeightType::Q4_0, 1>::kKept);
@@ -239,8 +240,8 @@ void multiply_slice(const SliceCall& call, Slice& slice) {
     const __m512 second = has_second(T) ? slice.second[added] : scale;
 #pragma GCC unroll 16
     for (int c = 0; c < N; ++c) {
-      sums[c] = add_column<T>(from[0][c], from[parts_of(T) - 1][c], scale, second, columns[c],
-                              sums[c]);
+      sums[c] =
+          add_column<T>(from[0][c], from[parts_of(T) - 1][c], scale, second, columns[c], sums[c]);
     }
     columns += N;
   }
@@ -254,16 +255,14 @@ using SliceFunction = void (*)(const SliceCall&, Slice&);
 
 template <WeightType T, bool First>
 constexpr SliceFunction kSlices[] = {
-    multiply_slice<T, 4, First>,  multiply_slice<T, 5, First>,  multiply_slice<T, 6, First>,
-    multiply_slice<T, 7, First>,  multiply_slice<T, 8, First>,  multiply_slice<T, 9, First>,
-    multiply_slice<T, 10, First>, multiply_slice<T, 11, First>, multiply_slice<T, 12, First>,
-    multiply_slice<T, 13, First>, multiply_slice<T, 14, First>, multiply_slice<T, 15, First>,
-    multiply_slice<T, 16, First>};
-static_assert(kColumnsMin == 4 && kTileColumns == 16);
+    multiply_slice<T, 8, First>,  multiply_slice<T, 9, First>,  multiply_slice<T, 10, First>,
+    multiply_slice<T, 11, First>, multiply_slice<T, 12, First>, multiply_slice<T, 13, First>,
+    multiply_slice<T, 14, First>, multiply_slice<T, 15, First>, multiply_slice<T, 16, First>};
+static_assert(kWidthMin == 8 && kTileColumns == 16);
 
 template <bool First>
 SliceFunction slice_function(WeightType type, int width) {
-  const int at = width - kColumnsMin;
+  const int at = width - kWidthMin;
   switch (type) {
     case WeightType::Q4_0: return kSlices<WeightType::Q4_0, First>[at];
     case WeightType::Q4_1: return kSlices<WeightType::Q4_1, First>[at];
@@ -287,7 +286,8 @@ void multiply(const PackedMatrix& weights, const Activations& activations, int f
   for (int group = first_group; group < last_group; ++group) {
     const int left = weights.rows - group * kGroupRows;
     call.rows = static_cast<__mmask16>(left >= kGroupRows ? 0xffff : (1 << left) - 1);
-    const std::byte* packed = weights.data + static_cast<std::size_t>(group) * weights.group_bytes();
+    const std::byte* packed =
+        weights.data + static_cast<std::size_t>(group) * weights.group_bytes();
     for (int begin = 0; begin < blocks; begin += kSliceBlocks) {
       call.packed = packed + layout.group_bytes(begin);
       call.blocks = blocks - begin < kSliceBlocks ? blocks - begin : kSliceBlocks;

@@ -95,13 +95,12 @@ struct Avx2 {
                                      _mm256_castpd_ps(_mm256_unpackhi_pd(u, v)));
     return _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1));
   }
-  static Vector sums(const Vector* a) {
-    __m128 four[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i, a += 4) {
-      four[i] = _mm_add_ps(sums_of_4(a[0].low, a[1].low, a[2].low, a[3].low),
-                           sums_of_4(a[0].high, a[1].high, a[2].high, a[3].high));
-    }
+  using Four = __m128;
+  static Four sums_of_4(Vector a, Vector b, Vector c, Vector d) {
+    return _mm_add_ps(sums_of_4(a.low, b.low, c.low, d.low),
+                      sums_of_4(a.high, b.high, c.high, d.high));
+  }
+  static Vector sums(const Four* four) {
     return {_mm256_set_m128(four[1], four[0]), _mm256_set_m128(four[3], four[2])};
   }
 

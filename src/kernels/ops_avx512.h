@@ -37,31 +37,23 @@ struct Avx512 {
   }
   static float largest(Vector x) { return _mm512_reduce_max_ps(x); }
 
-  // The sums of 16 vectors' lanes. In each quarter (0 + 2) + (1 + 3), then (q0 + q1) + (q2 + q3):
-  // 15 additions and 30 shuffles.
-  static Vector sums(const Vector* a) {
-    __m512 b[8];
-    __m512 c[4];
-    __m512 d[2];
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      b[i] = _mm512_add_ps(_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]),
-                           _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]));
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      const __m512d x = _mm512_castps_pd(b[2 * i]);
-      const __m512d y = _mm512_castps_pd(b[2 * i + 1]);
-      c[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
-                           _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
-    }
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      d[i] = _mm512_add_ps(_mm512_shuffle_f32x4(c[2 * i], c[2 * i + 1], 0x88),
-                           _mm512_shuffle_f32x4(c[2 * i], c[2 * i + 1], 0xdd));
-    }
-    return _mm512_add_ps(_mm512_shuffle_f32x4(d[0], d[1], 0x88),
-                         _mm512_shuffle_f32x4(d[0], d[1], 0xdd));
+  // The sums of 16 vectors' lanes, four and four. In each quarter (0 + 2) + (1 + 3), then (q0 + q1)
+  // + (q2 + q3): 15 additions and 30 shuffles.
+  using Four = __m512;
+  static Four sums_of_4(Vector a, Vector b, Vector c, Vector d) {
+    const __m512d x =
+        _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));
+    const __m512d y =
+        _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d)));
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+  }
+  static Vector sums(const Four* four) {
+    const __m512 x = _mm512_add_ps(_mm512_shuffle_f32x4(four[0], four[1], 0x88),
+                                   _mm512_shuffle_f32x4(four[0], four[1], 0xdd));
+    const __m512 y = _mm512_add_ps(_mm512_shuffle_f32x4(four[2], four[3], 0x88),
+                                   _mm512_shuffle_f32x4(four[2], four[3], 0xdd));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd));
   }
 
   static Total no_total() { return _mm512_setzero_pd(); }

@@ -17,9 +17,8 @@ inline constexpr double kRandomFloatMax = 4;
 
 inline std::vector<InstructionSet> present_sets() {
   std::vector<InstructionSet> sets;
-  for (const InstructionSet set :
-       {InstructionSet::Avx2, InstructionSet::AvxVnni, InstructionSet::Avx512Vnni,
-        InstructionSet::Amx}) {
+  for (const InstructionSet set : {InstructionSet::Avx2, InstructionSet::AvxVnni,
+                                   InstructionSet::Avx512Vnni, InstructionSet::Amx}) {
     if (has_instruction_set(set)) sets.push_back(set);
   }
   return sets;
