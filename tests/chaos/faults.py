@@ -1,7 +1,5 @@
 """Each kind of fault of schedule.py, done to a fleet."""
 
-import heapq
-import itertools
 import signal
 import threading
 import time
@@ -18,8 +16,7 @@ class Faults:
 
     def __init__(self, fleet, events, ask_many, ledger):
         self.fleet, self.events, self.ask_many, self.ledger = fleet, events, ask_many, ledger
-        self.later = []  # heap of (when, order, what)
-        self.numbers = itertools.count()
+        self.later = []  # timers: a fault ends in time, whatever the next ones take
         self.orders = []
         self.clock = threading.Event()  # never set: what to wait with
 
@@ -34,26 +31,27 @@ class Faults:
 
     def undo(self):
         """What is still stopped, drained or left out goes back."""
-        while self.later:
-            heapq.heappop(self.later)[2]()
+        for timer in self.later:
+            timer.cancel()
+            if not timer.finished_its_work:
+                timer.function()
         for order in self.orders:
             order.join(170)
             if order.is_alive():
                 self.ledger.blame("stuck", "an order of the operator has no answer after 170 s")
 
     def _until(self, when):
-        while True:
-            now = time.monotonic()
-            if self.later and self.later[0][0] <= min(now, when):
-                heapq.heappop(self.later)[2]()
-                continue
-            until = min(when, self.later[0][0]) if self.later else when
-            if now >= when:
-                return
-            self.clock.wait(max(0.0, until - now))
+        self.clock.wait(max(0.0, when - time.monotonic()))
 
     def _after(self, seconds, what):
-        heapq.heappush(self.later, (time.monotonic() + seconds, next(self.numbers), what))
+        def do():
+            timer.finished_its_work = True
+            what()
+
+        timer = threading.Timer(seconds, do)
+        timer.daemon, timer.finished_its_work = True, False
+        self.later.append(timer)
+        timer.start()
 
     def _order(self, what, *arguments):
         def run():
@@ -135,7 +133,7 @@ class Faults:
     # The operator, and many clients at once.
 
     def reload(self, _):
-        self._order(self.fleet.order, "POST", "/clusters/local/reload", {})
+        self._order(self.fleet.reload)
 
     def restart_replica(self, event):
         self._order(self.fleet.replica, NODES[event.pick % len(NODES)], "restart")

@@ -21,6 +21,7 @@ class Fleet:
         self.server = Server(folder, environment=ENVIRONMENT)
         self.lock = threading.Lock()
         self.away = []  # [sudden, since, until or None]
+        self.reloads = []  # [since, until or None]
         self.server.load(nodes=[{"id": node} for node in NODES], context=CONTEXT, batch_size=4)
 
     # The gateway, which clients see end.
@@ -94,6 +95,20 @@ class Fleet:
     def was_away(self, since, until):
         with self.lock:
             return any(left <= until and (back is None or since <= back) for _, left, back in self.away)
+
+    def reload(self):
+        span = [time.monotonic(), None]
+        with self.lock:
+            self.reloads.append(span)
+        try:
+            return self.order("POST", "/clusters/local/reload", {})
+        finally:
+            span[1] = time.monotonic()
+
+    def was_reloaded(self, since, until):
+        """A stream stays in its generation; where a replica of one that goes away is lost, none is left."""
+        with self.lock:
+            return any(began <= until and (ended is None or since <= ended) for began, ended in self.reloads)
 
     def put_nodes(self, nodes):
         return self.order("PUT", "/clusters/local", {"nodes": [{"id": node} for node in nodes]})

@@ -33,7 +33,7 @@ class Ledger:
     def show(self):
         with self.lock:
             print("requests: " + ", ".join(f"{number} {what}" for what, number in sorted(self.counts.items())))
-            print("ended by the gateway's end: " + (", ".join(f"{number} {why}" for why, number in
+            print("ended as the design says: " + (", ".join(f"{number} {why}" for why, number in
                                                               sorted(self.excused.items())) or "none"))
             if self.wrong:
                 print("wrong: " + ", ".join(f"{number} {kind}" for kind, number in sorted(self.wrong.items())))

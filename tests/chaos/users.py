@@ -173,15 +173,17 @@ class Crowd:
             return
         told, wanted = questions.read(question, answer.raw), user.wanted[question.name]
         wrong = questions.verdict(told, wanted, self.exact)
-        if wrong:
+        if wrong == "error no_live_replica" and self.fleet.was_reloaded(answer.since, answer.until):
+            self.ledger.excuse("lost while its generation went away")
+        elif wrong:
             detail = {choice: (text[-160:], wanted.texts.get(choice, "")[max(0, len(text) - 160):])
                       for choice, text in told.texts.items() if text != wanted.texts.get(choice)}
             self.ledger.blame(wrong, self._detail(question, answer, f"{told.finish} {told.tokens} tokens of "
                                                   f"{wanted.tokens}; got and wanted: {detail}"))
-            return
-        self.ledger.count("completed")
-        if told.resumed:
-            self.ledger.count("completed after a replica was lost")
+        else:
+            self.ledger.count("completed")
+            if told.resumed:
+                self.ledger.count("completed after a replica was lost")
 
     def leave(self, user, question, read):
         answer = ask(self.fleet, question, user.secret, read)
