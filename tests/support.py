@@ -221,12 +221,15 @@ class Server(Process, Talks):
         wait_until("nothing in flight", lambda: self.pool()["in_flight"] == 0 and
                    all(replica["busy_count"] == 0 for replica in self.replicas()), seconds)
 
+    def agents(self):
+        """Process ids of the agents of this state, an outlived server's included."""
+        return sorted(pid for children in children_of_all().values() for pid in children if self._is_my_agent(pid))
+
     def runners(self):
         """Process ids of this server's runners, those of an agent that outlived another server of
         the same state included, oldest first."""
         below = children_of_all()
-        agents = [pid for children in below.values() for pid in children if self._is_my_agent(pid)]
-        return sorted(child for agent in agents for child in below.get(agent, []) if is_runner(child))
+        return sorted(child for agent in self.agents() for child in below.get(agent, []) if is_runner(child))
 
     def _is_my_agent(self, pid):
         command = command_line(pid)

@@ -6,6 +6,7 @@
 #include "api/chat_pieces.h"
 #include "api/event_form.h"
 #include "api/json.h"
+#include "api/json_answer.h"
 #include "api/json_text.h"
 
 namespace flotilla::api {
@@ -32,7 +33,7 @@ std::string usage_json(const Usage& usage, std::int64_t thinking_tokens) {
 
 // Arguments that are no object (a model without grammar) are shown as what they are.
 json::Object input_of(const std::string& arguments) {
-  auto parsed = json::parse_object(arguments.empty() ? "{}" : arguments);
+  auto parsed = json::parse_answer_object(arguments.empty() ? "{}" : arguments);
   if (parsed) return std::move(*parsed);
   return json::Object{{"arguments", arguments}};
 }

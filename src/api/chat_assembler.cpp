@@ -7,6 +7,7 @@
 
 #include "api/error_body.h"
 #include "api/json.h"
+#include "api/json_answer.h"
 #include "api/json_text.h"
 
 namespace flotilla::api {
@@ -176,7 +177,7 @@ Result<void> ChatAssembler::State::take_choice(const json::Object& object) {
 
 Result<void> ChatAssembler::feed(std::string_view chunk_json) {
   if (chunk_json == "[DONE]") return {};
-  const auto parsed = json::parse_object(chunk_json);
+  const auto parsed = json::parse_answer_object(chunk_json);
   if (!parsed) return fail(Code::BadGateway, "a chunk of the stream: " + parsed.error().message);
   const json::Object& chunk = *parsed;
   if (const json::Value* error = chunk.if_contains("error");

@@ -2,6 +2,7 @@
 
 #include "api/error_body.h"
 #include "api/json.h"
+#include "api/json_answer.h"
 
 namespace flotilla::api {
 namespace {
@@ -67,7 +68,7 @@ ChoicePiece read_choice(const json::Object& object, std::string_view message) {
 AnswerPiece read_piece(std::string_view text, std::string_view message) {
   constexpr std::string_view kPrefix = "chatcmpl-";
   AnswerPiece piece;
-  const auto object = json::parse_object(text);
+  const auto object = json::parse_answer_object(text);
   if (!object) {
     piece.error = Error{.code = Code::BadGateway,
                         .message = "the answer is not JSON: " + object.error().message};

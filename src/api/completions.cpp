@@ -1,12 +1,14 @@
 #include "api/completions.h"
 
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "api/chat_pieces.h"
 #include "api/error_body.h"
 #include "api/json.h"
+#include "api/json_answer.h"
 #include "api/json_text.h"
 #include "api/raw_prompts.h"
 
@@ -47,6 +49,21 @@ std::size_t characters(std::string_view text) {
   std::size_t count = 0;
   for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   return count;
+}
+
+struct TokenRead {
+  std::string text;
+  json::Value logprob;  // null where none is told
+};
+
+// Of a token in a chat answer's logprobs; nullopt: it is none. Another engine may have written it.
+std::optional<TokenRead> logprob_of(const json::Value& item) {
+  const json::Object* object = item.if_object();
+  const json::Value* text = object != nullptr ? object->if_contains("token") : nullptr;
+  if (text == nullptr || !text->is_string()) return std::nullopt;
+  const json::Value* logprob = object->if_contains("logprob");
+  return TokenRead{.text = std::string(text->get_string()),
+                   .logprob = logprob != nullptr && logprob->is_number() ? *logprob : nullptr};
 }
 
 class CompletionAnswer final : public AnswerForm {
@@ -99,25 +116,27 @@ class CompletionAnswer final : public AnswerForm {
 
   // Chat's list of tokens as completions' four lists.
   std::string logprobs_json(const ChoicePiece& choice) {
-    const auto list = json::parse(choice.logprobs.empty() ? "[]" : choice.logprobs);
+    const auto list = json::parse_answer(choice.logprobs.empty() ? "[]" : choice.logprobs);
     if (choice.logprobs.empty() || !list || !list->is_array()) return "null";
     json::Array tokens;
     json::Array logprobs;
     json::Array tops;
     json::Array offsets;
     for (const json::Value& item : list->get_array()) {
-      const json::Object& token = item.get_object();
-      tokens.push_back(token.at("token"));
-      logprobs.push_back(token.at("logprob"));
+      const auto token = logprob_of(item);
+      if (!token) continue;
+      tokens.emplace_back(token->text);
+      logprobs.emplace_back(token->logprob);
       json::Object top;
-      if (const json::Value* others = token.if_contains("top_logprobs"); others->is_array()) {
+      const json::Value* others = item.get_object().if_contains("top_logprobs");
+      if (others != nullptr && others->is_array()) {
         for (const json::Value& other : others->get_array())
-          top[other.at("token").as_string()] = other.at("logprob");
+          if (const auto one = logprob_of(other)) top[one->text] = one->logprob;
       }
       tops.push_back(std::move(top));
       std::size_t& offset = offsets_[choice.index];
       offsets.push_back(offset);
-      offset += characters(token.at("token").as_string());
+      offset += characters(token->text);
     }
     return json::to_text(json::Object{{"tokens", std::move(tokens)},
                                       {"token_logprobs", std::move(logprobs)},

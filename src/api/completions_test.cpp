@@ -136,6 +136,26 @@ TEST(CompletionAnswer, LogprobsBecomeFourLists) {
   EXPECT_NE(event("x").find(R"("text_offset":[1])"), std::string::npos);
 }
 
+TEST(CompletionAnswer, LogprobsOfAnotherShapeAreLeftOut) {
+  for (const char* token : {"5", "{}", R"({"token":1})", "null", "[]"}) {
+    const std::string chunk =
+        R"({"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[)" +
+        std::string(token) + R"(,{"token":"a"},{"token":"b","logprob":-1,"top_logprobs":[)" +
+        token + R"(]}]}}]})";
+    const std::string event = form()->event(chunk);
+    EXPECT_NE(event.find(R"("tokens":["a","b"],"token_logprobs":[null,-1],"top_logprobs":[{},{}])"),
+              std::string::npos)
+        << event;
+  }
+}
+
+TEST(CompletionAnswer, AModelMayWriteNul) {
+  EXPECT_NE(form()
+                ->event(R"({"choices":[{"index":0,"delta":{"content":"a\u0000b"}}]})")
+                .find(R"("text":"a\u0000b")"),
+            std::string::npos);
+}
+
 TEST(CompletionAnswer, ErrorsAreOpenAis) {
   EXPECT_TRUE(form()
                   ->event(R"({"error":{"message":"gone","type":"server_error","code":"x"}})")

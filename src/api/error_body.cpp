@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/json.h"
+#include "api/json_answer.h"
 #include "api/json_text.h"
 
 namespace flotilla::api {
@@ -118,7 +119,7 @@ std::string problem_body(const Error& error) {
 
 Error parse_error_body(int status, std::string_view body) {
   Error error{.code = code_of_status(status), .message = {}};
-  const auto object = json::parse_object(body);
+  const auto object = json::parse_answer_object(body);
   if (object) {
     const json::Value* inner = object->if_contains("error");
     const json::Object& from =

@@ -2,6 +2,7 @@
 
 #include "api/error_body.h"
 #include "api/json.h"
+#include "api/json_answer.h"
 
 namespace flotilla::api {
 namespace {
@@ -84,7 +85,7 @@ Result<std::string> ForeignChunks::rewrite(std::string_view data, double elapsed
     done_ = true;
     return std::string();
   }
-  auto chunk = json::parse_object(data);
+  auto chunk = json::parse_answer_object(data);
   if (!chunk)
     return fail(Code::BadGateway, "the engine's stream is not JSON: " + chunk.error().message);
   if (chunk->contains("error")) {

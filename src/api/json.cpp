@@ -8,6 +8,7 @@
 #include <boost/json/src.hpp>
 #include <fmt/format.h>
 
+#include "api/json_answer.h"
 #include "api/json_text.h"
 #include "base/nearest.h"
 
@@ -24,6 +25,7 @@ struct Handler {
   static constexpr std::size_t max_string_size = boost::json::string::max_size();
 
   boost::json::value_stack stack;
+  bool nul = false;
   std::vector<std::vector<std::string>> keys;  // of each open object, outermost first
   std::string key;
   Refusal refusal = Refusal::None;
@@ -39,7 +41,7 @@ struct Handler {
     return false;
   }
   bool check_text(Text text, Error& ec) {
-    return text.find('\0') == Text::npos || refuse(Refusal::Nul, {}, ec);
+    return nul || text.find('\0') == Text::npos || refuse(Refusal::Nul, {}, ec);
   }
 
   bool on_document_begin(Error&) { return true; }
@@ -137,9 +139,7 @@ std::string describe(const Handler& handler, boost::json::error_code ec, std::si
 
 std::string number_text(double value) { return fmt::format("{}", value); }
 
-}  // namespace
-
-Result<Value> parse(std::string_view text, const Limits& limits) {
+Result<Value> parse_text(std::string_view text, const Limits& limits, bool nul) {
   if (text.size() > limits.bytes_max) {
     return fail(Code::TooLarge, fmt::format("the JSON has {} bytes; at most {} are taken",
                                             text.size(), limits.bytes_max));
@@ -149,6 +149,7 @@ Result<Value> parse(std::string_view text, const Limits& limits) {
   boost::json::basic_parser<Handler> parser(options);
   Handler& handler = parser.handler();
   handler.stack.reset();
+  handler.nul = nul;
   boost::json::error_code ec;
   const std::size_t used = parser.write_some(false, text.data(), text.size(), ec);
   if (!ec && used < text.size()) ec = boost::json::error::extra_data;
@@ -156,17 +157,30 @@ Result<Value> parse(std::string_view text, const Limits& limits) {
   return handler.stack.release();
 }
 
-Result<Object> parse_object(std::string_view text, const Limits& limits) {
+Result<Object> parse_object_text(std::string_view text, const Limits& limits, bool nul) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return fail(Code::InvalidArgument, "the body is empty; send a JSON object");
   }
-  auto value = parse(text, limits);
+  auto value = parse_text(text, limits, nul);
   if (!value) return fail(value.error());
   if (!value->is_object()) {
     return fail(Code::InvalidArgument,
                 fmt::format("the body is {}; send a JSON object", shown(*value)));
   }
   return std::move(value->get_object());
+}
+
+}  // namespace
+
+Result<Value> parse(std::string_view text, const Limits& limits) {
+  return parse_text(text, limits, false);
+}
+Result<Object> parse_object(std::string_view text, const Limits& limits) {
+  return parse_object_text(text, limits, false);
+}
+Result<Value> parse_answer(std::string_view text) { return parse_text(text, {}, true); }
+Result<Object> parse_answer_object(std::string_view text) {
+  return parse_object_text(text, {}, true);
 }
 
 void Fault::set(std::string field, std::string message, std::string reason) {

@@ -8,6 +8,7 @@
 #include "api/error_body.h"
 #include "api/event_form.h"
 #include "api/json.h"
+#include "api/json_answer.h"
 #include "api/json_text.h"
 
 namespace flotilla::api {
@@ -200,7 +201,7 @@ void ResponsesAnswer::take(const ChoicePiece& choice) {
   }
   if (!choice.content.empty()) {
     Item& item = take_text(Kind::Message, choice.content);
-    if (const auto logprobs = json::parse(choice.logprobs.empty() ? "[]" : choice.logprobs);
+    if (const auto logprobs = json::parse_answer(choice.logprobs.empty() ? "[]" : choice.logprobs);
         logprobs && logprobs->is_array()) {
       const json::Array& list = logprobs->get_array();
       item.logprobs.insert(item.logprobs.end(), list.begin(), list.end());
