@@ -20,6 +20,7 @@
 #include "agent/hold.h"
 #include "agent/model_hashes.h"
 #include "agent/preflight.h"
+#include "agent/runner_command.h"
 #include "agent/runner_log.h"
 #include "agent/supervisor.h"
 #include "agent/telemetry.h"
@@ -303,7 +304,9 @@ Awaitable<int> start(Executor executor, boost::asio::thread_pool& disk,
       Supervisor::Options runners{
           .executor = executor,
           .disk = &disk,
-          .program = options.flotilla.empty() ? platform::executable_path() : options.flotilla,
+          .program = options.flotilla.empty()
+                         ? runner_program(platform::executable_path(), platform::x86_level())
+                         : options.flotilla,
           .log_dir = options.run_dir / "logs",
           .socket_dir = *sockets,
           .cells_dir = options.run_dir / "cells"};

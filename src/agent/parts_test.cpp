@@ -49,6 +49,20 @@ TEST(ExitReason, AKillBySomeoneAStopAndAQuietEndAreNot) {
       "stopped");
 }
 
+TEST(RunnerProgram, OfAPackageTheBestThatTheProcessorReachesIsTaken) {
+  char name[] = "/tmp/flotilla-test-XXXXXX";
+  const fs::path root = ::mkdtemp(name);
+  const fs::path ours = root / "bin/flotilla";
+  EXPECT_EQ(runner_program(ours, 4), ours) << "no package";
+  const fs::path best = root / "lib/flotilla/flotilla-x86-64-v4";
+  fs::create_directories(best.parent_path());
+  std::ofstream(best) << "";
+  EXPECT_EQ(runner_program(ours, 4), best);
+  EXPECT_EQ(runner_program(ours, 3), ours);
+  EXPECT_EQ(runner_program(ours, 0), ours) << "another kind of processor";
+  fs::remove_all(root);
+}
+
 TEST(RunnerCommand, NamesWhatIsSetAndNothingElse) {
   api::RunnerSpec spec;
   spec.width = 8;

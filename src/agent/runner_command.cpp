@@ -20,6 +20,17 @@ bool has_nul(std::string_view text) { return text.find('\0') != std::string_view
 
 }  // namespace
 
+std::filesystem::path runner_program(const std::filesystem::path& ours, int x86_level) {
+  constexpr int built_for_all = 3;
+  const auto others = ours.parent_path().parent_path() / "lib/flotilla";
+  for (int level = x86_level; level > built_for_all; --level) {
+    auto other = others / fmt::format("flotilla-x86-64-v{}", level);
+    std::error_code failed;
+    if (std::filesystem::is_regular_file(other, failed)) return other;
+  }
+  return ours;
+}
+
 std::string breadcrumb_of(const std::string& socket) { return socket + ".crumb"; }
 
 Result<platform::Command> runner_command(const std::filesystem::path& program,

@@ -19,6 +19,11 @@ Result<platform::Command> runner_command(const std::filesystem::path& program,
                                          const std::string& socket,
                                          const std::filesystem::path& cells_dir = {});
 
+// The program for runners on a processor of this level (platform/cpu_info.h): of a package's, the
+// one that is built for the highest that it reaches, ../lib/flotilla/flotilla-x86-64-vN beside
+// ours; else `ours`. Of the engine only: our own kernels are chosen as they run.
+std::filesystem::path runner_program(const std::filesystem::path& ours, int x86_level);
+
 // Where a runner with that socket leaves its breadcrumb.
 std::string breadcrumb_of(const std::string& socket);
 

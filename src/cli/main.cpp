@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/pages.h"
 #include "platform/process.h"
 
 int main(int argc, char** argv) {
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   add_status_command(app, result);
   add_preflight_command(app, result);
   add_bench_command(app, result);
+  add_page_commands(app, result);
   auto* version = app.add_subcommand("version", "Prints the version");
   version->callback([] { std::printf("flotilla %s\n", FLOTILLA_VERSION); });
   try {

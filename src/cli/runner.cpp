@@ -9,7 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/log.h"
+#include "api/runner_protocol.h"
+#include "base/log_line.h"
 #include "cli/commands.h"
 #include "model/alias.h"
 #include "platform/cpu_info.h"
@@ -23,6 +24,7 @@ struct RunnerFlags {
   std::string kv_type = "f16";
   std::string kernels = "flotilla";
   std::string log_level = "info";
+  std::string log_format = "text";
   int threads = 0;
   int port = -1;
   // Knobs, by the environment.
@@ -93,6 +95,10 @@ void add_flags(CLI::App& command, RunnerFlags& flags) {
   command.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
+  command.add_option("--log-format", flags.log_format, "text, or json: one object a line")
+      ->envname("FLOTILLA_LOG_FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
 }
 
 // Knobs are flags that only the environment sets, so CLI11 checks their values and names them.
@@ -140,7 +146,17 @@ int run_runner(RunnerFlags& flags) {
     std::fputs("flotilla runner: say where to listen: --port N or --unix PATH\n", stderr);
     return 2;
   }
+  if (platform::x86_level() < FLOTILLA_X86_LEVEL) {
+    const std::string reason = fmt::format(
+        "this flotilla is built for x86-64-v{} and this machine's processor is x86-64-v{}; build "
+        "flotilla on this machine (README)",
+        FLOTILLA_X86_LEVEL, platform::x86_level());
+    if (options.supervised) std::fputs(api::runner_line(api::RunnerFailed{reason}).c_str(), stdout);
+    fmt::print(stderr, "flotilla runner: {}\n", reason);
+    return 1;
+  }
   log::start("runner", log::parse_level(flags.log_level));
+  log::set_form(log::parse_form(flags.log_format));
   options.port = static_cast<std::uint16_t>(std::max(flags.port, 0));
   options.load.model = flags.model;
   options.service.version = FLOTILLA_VERSION;

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/log.h"
+#include "base/log_line.h"
 #include "cli/commands.h"
 #include "cli/serve_settings.h"
 #include "platform/process.h"
@@ -20,6 +20,14 @@ int serve(ServeSettings& settings) {
   const auto options = settings.options();
   if (!options) return complain(options.error());
   log::start("serve", log::parse_level(options->log_level));
+  log::set_form(log::parse_form(options->log_format));
+  if (!options->log_file.empty()) {
+    const auto written =
+        log::write_to(options->log_file, options->log_file_bytes, options->log_files);
+    if (!written) return complain(written.error());
+  }
+  // Runners of this machine's agent; those of other machines write text.
+  platform::set_environment("FLOTILLA_LOG_FORMAT", options->log_format);
   // Every ssh that is started from here on looks there.
   platform::set_environment("FLOTILLA_SSH", options->ssh_program);
   if (!options->ssh_config.empty())

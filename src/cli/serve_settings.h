@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -18,6 +19,10 @@ namespace flotilla::cli {
 struct ServeOptions {
   gateway::GatewayOptions gateway;
   std::string log_level = "info";
+  std::string log_format = "text";
+  std::filesystem::path log_file;  // empty = stderr
+  std::uint64_t log_file_bytes = 10'000'000;
+  std::size_t log_files = 5;
   std::string ssh_program = "ssh";
   std::filesystem::path ssh_config;  // empty = the user's
 };

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
+#include "base/log_line.h"
 
 namespace flotilla::gateway {
 
@@ -98,8 +98,10 @@ Awaitable<void> ChatRun::run() {
         co_return;
       case Kind::Failed: break;
     }
-    log::info("request {}: {} failed it ({}), {} shown; another replica takes it", job.request_id,
-              (*place)->node.str(), end.error.message, job.begun ? "a part was" : "nothing was");
+    log::info(log::of_request(job.request_id),
+              "{} failed a request ({}), {} shown; another replica takes it", (*place)->node.str(),
+              (*place)->engine ? "its own error" : end.error.message,  // may quote the request
+              job.begun ? "a part was" : "nothing was");
     job.trace->lost(fmt::format("{}: {}", (*place)->node.str(), end.error.message));
     if (job.begun && (*place)->engine) {
       admission_.release(cluster::Outcome::LostAfterFirstByte, job.usage);

@@ -24,7 +24,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   request.headers.add("Content-Type", "application/json");
   if (!place.engine->api_key.empty())
     request.headers.add("Authorization", "Bearer " + place.engine->api_key);
-  if (!job.traceparent.empty()) request.headers.add("traceparent", job.traceparent);
+  add_trace(request.headers, job.trace_context);
   auto body = api::foreign_chat_body(job.body, place.engine->upstream_model);
   if (!body) {
     RelayEnd end = ended(Kind::Error);

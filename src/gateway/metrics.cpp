@@ -75,6 +75,8 @@ struct Metrics::Series {
       counter("flotilla_prompt_tokens_total", "Prompt tokens of requests that ended.");
   Family<Counter> cached =
       counter("flotilla_cached_prompt_tokens_total", "Prompt tokens that were not computed again.");
+  Family<Counter> hits = counter("flotilla_cache_hits_total",
+                                 "Requests of whose prompt a part was not computed again.");
   Family<Counter> generated =
       counter("flotilla_generated_tokens_total",
               "Tokens of answers that were passed on, by the replica that they came from.");
@@ -86,8 +88,8 @@ struct Metrics::Series {
 Metrics::Metrics() : series_(std::make_unique<Series>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::dispatched(const std::string& pool, double queued_s) {
-  series_->queued.at({{"pool", pool}}, wait_buckets()).Observe(queued_s);
+void Metrics::dispatched(const std::string& pool, const std::string& replica, double queued_s) {
+  series_->queued.at(labels_of(pool, replica), wait_buckets()).Observe(queued_s);
 }
 
 void Metrics::Answers::first_token(double s) const { ttft_->Observe(s); }
@@ -117,6 +119,7 @@ void Metrics::ended(const End& end) {
   const auto labels = labels_of(end.pool, end.replica);
   series_->prompt.at(labels).Increment(static_cast<double>(end.usage.prompt_tokens));
   series_->cached.at(labels).Increment(static_cast<double>(end.usage.cached_tokens));
+  if (end.usage.cached_tokens > 0) series_->hits.at(labels).Increment();
   series_->generated.at(labels).Increment(static_cast<double>(end.usage.completion_tokens));
 }
 

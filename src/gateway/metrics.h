@@ -23,7 +23,7 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  void dispatched(const std::string& pool, double queued_s);
+  void dispatched(const std::string& pool, const std::string& replica, double queued_s);
   // One replica's answers, for whoever tells of each token: no search at each. Valid as long as
   // the Metrics.
   class Answers {

@@ -144,7 +144,7 @@ struct Now {
             std::move(busy),     std::move(width),  std::move(speed),         std::move(memory),
             std::move(overhead), std::move(stored), std::move(conversations), std::move(restarts),
             std::move(steps),    std::move(batch),  std::move(generated),     std::move(prompts),
-            std::move(cached)};
+            std::move(cached),   std::move(on_disk)};
   }
 };
 

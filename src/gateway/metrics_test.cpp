@@ -25,7 +25,7 @@ std::string label(const ClientMetric& metric, const std::string& name) {
 
 TEST(Metrics, CountsRequestsByPoolStatusAndReplica) {
   Metrics metrics;
-  metrics.dispatched("m", 0.002);
+  metrics.dispatched("m", "a", 0.002);
   const Metrics::Answers answers = metrics.answers_of("m", "a");
   answers.first_token(0.3);
   answers.token_gap(0.004);
@@ -46,6 +46,8 @@ TEST(Metrics, CountsRequestsByPoolStatusAndReplica) {
   EXPECT_DOUBLE_EQ(gaps.histogram.sample_sum, 20.004);
   EXPECT_EQ(found.at("flotilla_time_to_first_token_seconds").at(0).histogram.sample_count, 1U);
   EXPECT_EQ(found.at("flotilla_queue_seconds").at(0).histogram.sample_count, 1U);
+  EXPECT_EQ(label(found.at("flotilla_queue_seconds").at(0), "replica"), "a");
+  EXPECT_EQ(found.at("flotilla_cache_hits_total").at(0).counter.value, 1);
   EXPECT_EQ(label(found.at("flotilla_failovers_total").at(0), "phase"), "after_first_token");
   EXPECT_EQ(found.at("flotilla_prompt_tokens_total").at(0).counter.value, 30);
   EXPECT_EQ(found.at("flotilla_cached_prompt_tokens_total").at(0).counter.value, 10);

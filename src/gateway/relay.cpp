@@ -35,7 +35,7 @@ http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Ins
   add(api::kHeaderQueuedMs, fmt::format("{:.1f}", job.queued_ms));
   add(api::kHeaderSeed, std::to_string(job.seed));
   if (!job.cache_group.empty()) add(api::kHeaderCacheGroup, job.cache_group);
-  if (!job.traceparent.empty()) headers.add("traceparent", job.traceparent);
+  add_trace(headers, job.trace_context);
   if (job.begun) {
     request.body = api::resume_json(job.shown);
     add(api::kHeaderResumeBytes, std::to_string(request.body.size()));
@@ -154,6 +154,11 @@ class RunnerBlocks {
 };
 
 }  // namespace
+
+void add_trace(http::Headers& headers, const api::TraceContext& context) {
+  if (!context.traceparent.empty()) headers.add("traceparent", context.traceparent);
+  if (!context.tracestate.empty()) headers.add("tracestate", context.tracestate);
+}
 
 RelayEnd ended(RelayEnd::Kind kind) { return RelayEnd{.kind = kind, .response = {}, .error = {}}; }
 

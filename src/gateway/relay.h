@@ -6,6 +6,7 @@
 
 #include "api/chat_chunks.h"
 #include "api/runner_protocol.h"
+#include "api/trace_context.h"
 #include "base/task.h"
 #include "cluster/ticket.h"
 #include "gateway/chat_answer.h"
@@ -42,7 +43,7 @@ struct ChatJob {
   std::string alias;  // as the client wrote it
   std::string request_id;
   std::string cache_group;
-  std::string traceparent;  // W3C trace context, passed on
+  api::TraceContext trace_context;  // passed on
   std::int64_t created_unix_s = 0;
   std::uint64_t seed = 0;
   Pace pace;  // tells the history of the tokens
@@ -59,6 +60,9 @@ struct ChatJob {
   bool begun = false;    // a chunk was shown
   cluster::Usage usage;  // so far
 };
+
+// The client's trace context, for the replica.
+void add_trace(http::Headers& headers, const api::TraceContext& context);
 
 // Our runner's bytes pass untouched but for the comments that tell the tokens, which are kept so
 // that another runner can go on where this one was lost.

@@ -1,9 +1,12 @@
 #include "gateway/request_log.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "api/trace_context.h"
+#include "base/log_line.h"
 #include "gateway/metrics.h"
 
 namespace flotilla::gateway {
@@ -14,6 +17,30 @@ constexpr std::size_t kMomentsMax = 64;
 constexpr std::size_t kModelMax = 200;
 // A pause between two pieces that a reader notices; a step's own target is far below it.
 constexpr Duration kGap = std::chrono::milliseconds(250);
+
+// The W3C trace that the request is of.
+std::string trace_id_of(const api::RequestRecord& record) {
+  const auto traced = std::ranges::find(record.moments, "traced", &api::RequestMoment::what);
+  return traced == record.moments.end()
+             ? std::string()
+             : std::string(api::TraceContext{.traceparent = traced->detail}.trace_id());
+}
+
+// A refusal's words may quote the request, so only its status is told.
+void write_log(const api::RequestRecord& record, const std::string& pool) {
+  if (!log::enabled(log::Level::Info)) return;
+  log::Fields fields = log::of_request(record.id);
+  fields.add("status", record.status);
+  if (!pool.empty()) fields.add("pool", pool);
+  if (!record.node.empty()) fields.add("node", record.node);
+  fields.add("took_ms", std::round(record.took_ms)).add("queued_ms", std::round(record.queued_ms));
+  if (record.ttft_ms) fields.add("ttft_ms", std::round(*record.ttft_ms));
+  fields.add("prompt_tokens", record.prompt_tokens)
+      .add("completion_tokens", record.completion_tokens);
+  if (record.retries > 0) fields.add("retries", record.retries);
+  if (const std::string trace = trace_id_of(record); !trace.empty()) fields.add("trace_id", trace);
+  log::info(fields, "request ended");
+}
 
 }  // namespace
 
@@ -53,7 +80,7 @@ void RequestTrace::dispatched(const std::string& node, cluster::Why why) {
   record_.queued_ms = record_.moments.back().at_ms;
   last_piece_ = Instant{};
   if (metrics_ != nullptr && record_.retries == 0) {
-    metrics_->dispatched(pool_, record_.queued_ms / 1000);
+    metrics_->dispatched(pool_, node, record_.queued_ms / 1000);
   }
 }
 
@@ -109,6 +136,7 @@ void RequestTrace::ended(int status, std::string how, const cluster::Usage& usag
   }
   record_.moments.shrink_to_fit();
   cancel_ = nullptr;
+  write_log(record_, pool_);
 }
 
 bool RequestTrace::cancel() {

@@ -10,6 +10,7 @@
 #include "gateway/parse_body.h"
 #include "gateway/routes.h"
 #include "gateway/status.h"
+#include "http/header_values.h"
 
 namespace flotilla::gateway {
 namespace {
@@ -43,6 +44,11 @@ cluster::ConversationKeys conversation_of(const http::Request& request,
 
 Duration seconds(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
+}
+
+api::TraceContext trace_of(const http::Request& request) {
+  return api::read_trace_context(http::values_of(request.headers, "traceparent"),
+                                 http::values_of(request.headers, "tracestate"));
 }
 
 // What a request that ends early leaves behind: an id to ask for, and its error.
@@ -91,7 +97,7 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   job.alias = chat.model;
   job.request_id = trace->id();
   job.trace = std::move(trace);
-  job.traceparent = std::string(request.headers.find("traceparent").value_or(""));
+  job.trace_context = trace_of(request);
   job.created_unix_s = service.clock.unix_ms() / 1000;
   job.seed = chat.seed.value_or(service.random.next());
   job.include_usage = chat.include_usage;
@@ -209,6 +215,8 @@ Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
   api::RequestRecord record;
   record.id = make_request_id(service.random);
   record.owner = exchange.request().peer;
+  const api::TraceContext context = trace_of(exchange.request());
+  if (!context.empty()) record.moments.push_back({.what = "traced", .detail = context.traceparent});
   const auto trace = service.requests.begin(std::move(record));
   const auto caller = may_enter(service, exchange.request());
   if (!caller) {

@@ -97,9 +97,10 @@ Task<http::Response> doctor(Service& service, http::Request request, PathParams)
     co_return fail(Code::NotFound, fmt::format("there is no cluster \"{}\"", only));
   std::vector<Awaitable<std::vector<api::Finding>>> works;
   for (const api::ClusterSpec& cluster : service.control.clusters())
-    if (only.empty() || cluster.id == only) works.push_back(examine(service.control, cluster));
+    if (only.empty() || cluster.id == only)
+      works.push_back(examine(service.control, cluster, service.knobs.queue_max));
   const auto reports = co_await gather(service.executor, std::move(works));
-  std::vector<api::Finding> findings;
+  std::vector<api::Finding> findings = examine_server(service);
   for (const auto& report : reports) findings.insert(findings.end(), report.begin(), report.end());
   co_return http::json_response(200, api::to_json(findings));
 }

@@ -4,7 +4,9 @@
 #include <exception>
 #include <sys/socket.h>
 
-#include "base/log.h"
+#include <fmt/format.h>
+
+#include "base/log_line.h"
 #include "http/forwarded.h"
 
 namespace flotilla::http {
@@ -271,22 +273,28 @@ Awaitable<void> Connection::answer(RequestHead head) {
   exchange_ = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
   const std::shared_ptr<ServerExchange> exchange = exchange_;
   exchange->watch(!in_.empty());
-  bool failed = false;
+  std::string trouble;
   try {
     co_await core_->handler(*exchange);
   } catch (const std::exception& error) {
-    failed = true;
-    log::error("handler failed: {}", error.what());
+    trouble = fmt::format("handler failed: {}", error.what());
   } catch (...) {
-    failed = true;
-    log::error("handler failed");
+    trouble = "handler failed";
+  }
+  const bool unanswered = !exchange->started() && !exchange->client_gone();
+  if (trouble.empty() && unanswered) trouble = "handler returned without an answer";
+  const std::string id =
+      !trouble.empty() && core_->options.request_id ? core_->options.request_id() : "";
+  if (!trouble.empty()) {
+    const log::Fields whose = id.empty() ? log::Fields() : log::of_request(id);
+    log::error(whose, "{}", trouble);
   }
   exchange->unwatch();
   exchange_.reset();
-  if (!exchange->started() && !exchange->client_gone()) {
-    if (!failed) log::error("handler returned without an answer");
+  if (unanswered) {
     exchange->close_after();
     Response response = core_->error(500, "internal error", exchange->request().path());
+    if (!id.empty()) response.headers.set("X-Request-Id", id);
     co_await exchange->respond(std::move(response));
   }
   if (!exchange->finished()) {

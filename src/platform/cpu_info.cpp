@@ -65,6 +65,22 @@ std::string platform_name() {
 #endif
 }
 
+int x86_level() {
+#if defined(__x86_64__)
+  const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  if (!v2) return 1;
+  if (!v3) return 2;
+  return v4 ? 4 : 3;
+#else
+  return 0;
+#endif
+}
+
 // "cpu  user nice system idle iowait irq softirq steal …" in ticks.
 std::optional<double> busy_core_seconds(const std::filesystem::path& root) {
   const std::string text = read_small_file(root / "proc/stat");

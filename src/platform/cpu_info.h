@@ -13,6 +13,9 @@ int usable_cores(const std::filesystem::path& root = "/");
 // linux-x86_64, linux-aarch64, macos-arm64
 std::string platform_name();
 
+// The micro-architecture level of an x86-64 processor, 1 to 4 (3: AVX2; 4: AVX-512); 0 elsewhere.
+int x86_level();
+
 // Seconds that all the machine's cores have been busy since it started; the difference of two looks
 // over the time between is the load in cores. nullopt where it is not known.
 std::optional<double> busy_core_seconds(const std::filesystem::path& root = "/");

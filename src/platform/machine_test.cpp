@@ -32,6 +32,20 @@ class Machine : public testing::Test {
   fs::path root_;
 };
 
+#if defined(__x86_64__) && defined(__linux__)
+TEST(CpuInfo, TheLevelIsWhatTheSystemNames) {
+  const std::string text = read_small_file("/proc/cpuinfo");
+  const auto begin = text.find("\nflags");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string flags = text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1) + " ";
+  const auto has = [&](const char* flag) {
+    return flags.find(std::string(" ") + flag + " ") != std::string::npos;
+  };
+  EXPECT_EQ(x86_level() >= 3, has("avx2") && has("bmi2") && has("fma"));
+  EXPECT_EQ(x86_level() >= 4, has("avx512f") && has("avx512bw") && has("avx512vl"));
+}
+#endif
+
 TEST_F(Machine, WithoutAGroupItsMemoryIsTheMachines) {
   const MemoryInfo info = memory_info(root_);
   EXPECT_EQ(info.total_bytes, 16000 * 1024);

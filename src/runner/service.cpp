@@ -8,9 +8,11 @@
 
 #include "api/admin.h"
 #include "api/error_body.h"
-#include "base/log.h"
+#include "api/trace_context.h"
+#include "base/log_line.h"
 #include "base/random.h"
 #include "forms/form_routes.h"
+#include "http/header_values.h"
 #include "http/sse.h"
 #include "platform/memory_info.h"
 #include "platform/process.h"
@@ -23,6 +25,14 @@ namespace {
 constexpr std::int64_t kBodyMaxBytes = 64LL << 20;
 constexpr Duration kEventsTick = std::chrono::milliseconds(100);
 constexpr Duration kEventsEvery = std::chrono::seconds(1);
+
+// In the log, so that a trace leads here.
+void note_trace(const http::Request& request, const std::string& id) {
+  const auto context = api::read_trace_context(http::values_of(request.headers, "traceparent"), {});
+  if (context.empty()) return;
+  log::Fields fields = log::of_request(id);
+  log::info(fields.add("traceparent", context.traceparent), "request of a trace");
+}
 
 http::Response error_response(const Error& error) {
   http::Response response =
@@ -234,6 +244,7 @@ Awaitable<void> Service::chat(http::Exchange& exchange) {
     co_await write_canned_answer(exchange, *headers, options_.alias, options_.canned_chunks);
     co_return;
   }
+  note_trace(exchange.request(), headers->request_id);
   const auto link = std::make_shared<ClientLink>();
   exchange.on_client_gone([link] {
     link->gone = true;

@@ -77,7 +77,13 @@ def test_what_happened_is_counted_and_every_alert_can_be_read(server, prometheus
     assert prometheus.value('flotilla_requests_total{code="404"}') == 1
     assert prometheus.value(f"sum(flotilla_time_to_first_token_seconds_count{pool})") == 3
     assert prometheus.value(f"sum(flotilla_inter_token_seconds_count{pool})") >= 3 * 15
+    assert prometheus.value(f"sum(flotilla_queue_seconds_count{pool})") == 3
     assert prometheus.value(f"sum(flotilla_prompt_tokens_total{pool})") > 60
+    for figure in ("time_to_first_token_seconds_count", "inter_token_seconds_count", "queue_seconds_count",
+                   "step_seconds_count", "batch_width_count", "generated_tokens_total", "cached_prompt_tokens_total",
+                   "replica_restarts_total", "session_store_disk_bytes"):
+        by = prometheus.value(f'count(count by (pool, replica) (flotilla_{figure}{{pool="{ALIAS}",replica=~"local-.+"}}))')
+        assert by, f"flotilla_{figure} is not told by pool and replica"
     assert prometheus.value(f"flotilla_replicas_live{pool}") == 2
     wait_until("each pass is counted", lambda: (prometheus.value("sum(flotilla_batch_width_sum)") or 0) >= 60)
     assert prometheus.value("sum(flotilla_step_seconds_count)") == prometheus.value("sum(flotilla_batch_width_count)")

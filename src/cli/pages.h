@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/commands.h"
+
+namespace flotilla::cli {
+
+// completion and manual, of all commands that `app` has by then.
+void add_page_commands(CLI::App& app, CommandResult& result);
+
+}  // namespace flotilla::cli
