@@ -13,7 +13,10 @@ separate_arguments(flotilla_optimize UNIX_COMMAND "${FLOTILLA_OPTIMIZE}")
 target_compile_options(flotilla_options INTERFACE ${flotilla_optimize} -fno-omit-frame-pointer)
 target_compile_definitions(flotilla_options INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION
-  SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+  SPDLOG_FMT_EXTERNAL)
+if(NOT FLOTILLA_PORTABLE_ONLY)
+  target_compile_definitions(flotilla_options INTERFACE SPDLOG_COMPILED_LIB)
+endif()
 if(FLOTILLA_SANITIZE)
   target_compile_options(flotilla_options INTERFACE -fsanitize=${FLOTILLA_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(flotilla_options INTERFACE -fsanitize=${FLOTILLA_SANITIZE})

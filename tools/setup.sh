@@ -69,6 +69,20 @@ unpack_packages() {
   done < <(awk '/^\[/ { on = ($1 == "[unpacked]"); next } on && NF && !/^#/' tools/packages.txt)
 }
 
+# unpack_arm64 PACKAGE...: Debian's for that processor, into .cache/packages-arm64; this machine goes on
+# installing its own alone.
+unpack_arm64() {
+  local folder=${FLOTILLA_CACHE:-.cache}/packages-arm64
+  [[ -d $folder ]] && return 0
+  rm -rf "$folder.part" && mkdir -p "$folder.part/lists/partial"
+  local apt="-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists=$(realpath "$folder.part/lists")"
+  say "unpacking for arm64: $*"
+  APT=$apt quietly unpack-arm64 sh -c 'cd "$1" && shift && apt-get $APT update -q && apt-get $APT download -q "$@" &&
+    for package in ./*.deb; do dpkg -x "$package" . || exit 1; done && rm -rf ./*.deb lists' \
+    sh "$(realpath "$folder.part")" "$@" || return 1
+  mv "$folder.part" "$folder"
+}
+
 # build PRESET TESTS TARGET...: configures build/PRESET once (ninja configures again by itself when a
 # CMake file changes) and builds. TESTS=ON makes it a build with tests; OFF leaves one that has them.
 build() {
