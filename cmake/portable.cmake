@@ -26,6 +26,7 @@ add_subdirectory(/usr/src/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM
 flotilla_folder(base SYSTEM portable_headers)
 flotilla_folder(model LINKS base)
 include(${CMAKE_SOURCE_DIR}/cmake/kernels.cmake)
-flotilla_folder(kernels LINKS base)
+flotilla_folder(platform LINKS base)
+flotilla_folder(kernels LINKS base platform)
 flotilla_folder(batch LINKS base)
 flotilla_folder(cluster LINKS base)
