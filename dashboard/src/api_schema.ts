@@ -1049,6 +1049,9 @@ export interface ResponsesAnswer {
 export interface ResponsesItems {
   object: "list";
   data: Record<string, unknown>[];
+  first_id?: string | null;
+  last_id?: string | null;
+  has_more?: boolean;
 }
 
 export interface ResponsesDeleted {

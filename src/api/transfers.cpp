@@ -71,9 +71,10 @@ Result<SyncSpec> parse_sync(std::string_view body) {
   json::Reader reader(*object, fault);
   SyncSpec spec;
   spec.cluster = reader.string("cluster", 64).value_or("");
-  if (spec.cluster.empty()) reader.require("cluster", "a cluster's id");
+  reader.require("cluster", "a cluster's id");
   spec.model = reader.string("model", 4000).value_or("");
-  if (spec.model.empty()) reader.require("model", "its path in models_dir");
+  reader.require("model", "its path in models_dir");
+  if (!fault && spec.model.empty()) reader.refuse("model", "must be its path in models_dir");
   if (const json::Array* nodes = reader.array("nodes", kNodesMax)) {
     for (const json::Value& node : *nodes) {
       if (node.is_string())
