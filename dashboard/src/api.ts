@@ -1,9 +1,20 @@
 // What the server says and takes (/admin), and nothing about how it looks.
 import { request } from "./access";
-import { type Decoded, DecodeError, flag, list, number, or, record, text } from "./decode";
+import {
+  type Decoded,
+  DecodeError,
+  flag,
+  list,
+  number,
+  or,
+  record,
+  schema,
+  text,
+} from "./decode";
 import { sample } from "./history";
+import { transfer } from "./transfers";
 
-const replica = record({
+const replica = schema("Replica", {
   index: number,
   node: text,
   host: or(text, ""),
@@ -19,9 +30,10 @@ const replica = record({
   model_bytes: or(number, 0),
   loaded_bytes: or(number, 0),
   tokens_per_s: or(number, 0),
+  resident_bytes: or(number, 0),
 });
 
-const pool = record({
+const pool = schema("Pool", {
   alias: text,
   model: text,
   generation: or(number, 0),
@@ -38,7 +50,7 @@ const pool = record({
   replicas: list(replica),
 });
 
-const loadingNode = record({
+const loadingNode = schema("LoadingNode", {
   node: text,
   phase: or(text, "loading"),
   loaded_bytes: or(number, 0),
@@ -47,14 +59,14 @@ const loadingNode = record({
   stalled: or(flag, false),
 });
 
-const loading = record({
+const loading = schema("Loading", {
   alias: text,
   elapsed_s: or(number, 0),
   eta_s: or(number, null),
   nodes: or(list(loadingNode), []),
 });
 
-const node = record({
+const node = schema("NodeStatus", {
   id: text,
   label: or(text, ""),
   transport: or(text, "local"),
@@ -62,7 +74,7 @@ const node = record({
   reason: or(text, ""),
 });
 
-const cluster = record({
+const cluster = schema("ClusterOverview", {
   id: text,
   label: or(text, ""),
   kind: or(text, "replica"),
@@ -71,11 +83,12 @@ const cluster = record({
   pools: or(list(pool), []),
 });
 
-const fleet = record({
+const fleet = schema("Overview", {
   version: text,
   endpoint: text,
   clusters: list(cluster),
-  history: or(list(sample), []), // the newest of each pool
+  history: or(list(sample), []), // the newest of each pool and each replica
+  transfers: or(list(transfer), []), // of models, the newest first
   login: or(flag, false), // who is not logged in sees nothing of this
 });
 
@@ -128,27 +141,6 @@ export async function send(method: string, path: string, body?: object): Promise
   }
 }
 
-export interface NewCluster {
-  id: string;
-  label: string;
-  nodes: number;
-  models_dir: string;
-}
-
-export function putCluster({ id, label, nodes, models_dir }: NewCluster): Promise<Outcome> {
-  return send("PUT", `/admin/clusters/${encodeURIComponent(id)}`, {
-    id,
-    label,
-    kind: "replica",
-    ...(models_dir ? { models_dir } : {}),
-    nodes: Array.from({ length: nodes }, (_, index) => ({
-      id: `${id}-${index + 1}`,
-      label: `${label || id} ${index + 1}`,
-      transport: "local",
-    })),
-  });
-}
-
 export interface LoadRequest {
   model: string;
   batch: boolean;
@@ -190,4 +182,12 @@ export function logIn(token: string): Promise<Outcome> {
 
 export function logOut(): Promise<Outcome> {
   return send("POST", "/admin/logout", {});
+}
+
+export function syncModel(cluster: string, model: string, nodes: string[]): Promise<Outcome> {
+  return send("POST", "/admin/models/sync", { cluster, model, nodes });
+}
+
+export function cancelTransfer(id: string): Promise<Outcome> {
+  return send("DELETE", `/admin/transfers/${encodeURIComponent(id)}`);
 }

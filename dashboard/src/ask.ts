@@ -11,7 +11,7 @@ export type Asked<T> =
 
 export async function ask<T>(
   path: string,
-  decode: Decoder<T>,
+  decode: Decoder<T, never>,
   init: RequestInit = {},
 ): Promise<Exclude<Asked<T>, { tag: "waiting" }>> {
   try {

@@ -1,7 +1,7 @@
 // POST /admin/bench: a burst of streams that the server runs on its own endpoint.
-import { type Decoded, flag, list, number, or, record, text } from "./decode";
+import { type Decoded, flag, list, number, or, schema, text } from "./decode";
 
-const stream = record({
+const stream = schema("BenchStream", {
   number: number,
   node: or(text, ""),
   first_ms: or(number, 0),
@@ -11,7 +11,7 @@ const stream = record({
   error: or(text, ""),
 });
 
-export const report = record({
+export const report = schema("BenchReport", {
   model: text,
   requests: number,
   max_tokens: number,

@@ -1,9 +1,10 @@
 // A cluster as GET /admin/clusters/{c} tells it and PUT takes it back.
-import { type Decoded, type Decoder, list, number, or, record, text } from "./decode";
+import { type Outcome, send } from "./api";
+import { type Decoded, type Decoder, list, number, or, schema, text } from "./decode";
 
 // What this page does not know of a thing goes back as it came.
 type Kept<T> = T & { kept: object };
-function keeping<T extends object>(inner: Decoder<T>): Decoder<Kept<T>> {
+function keeping<T extends object, I>(inner: Decoder<T, I>): Decoder<Kept<T>, I> {
   return (value, path) => {
     const known = inner(value, path);
     const entries = Object.entries(value as object).filter(([name]) => !(name in known));
@@ -12,7 +13,7 @@ function keeping<T extends object>(inner: Decoder<T>): Decoder<Kept<T>> {
 }
 
 const node = keeping(
-  record({
+  schema("NodeDeclared", {
     id: text,
     label: or(text, ""),
     transport: or(text, "local"),
@@ -28,7 +29,7 @@ const node = keeping(
 );
 
 export const spec = keeping(
-  record({
+  schema("ClusterDeclared", {
     id: text,
     label: or(text, ""),
     models_dir: or(text, ""),
@@ -41,12 +42,42 @@ export type Spec = Decoded<typeof spec>;
 
 export const transports = ["local", "ssh", "http"] as const;
 
-export function newNode(spec: Spec): NodeSpec {
+export function newNode(spec: Spec, transport = "local"): NodeSpec {
   let number = spec.nodes.length + 1;
   while (spec.nodes.some((n) => n.id === `${spec.id}-${number}`)) number += 1;
   const blank = { label: "", host: "", user: "", url: "", upstream_model: "" };
   const rest = { flotilla_path: "", models_dir: "", port: null, threads: null, kept: {} };
-  return { id: `${spec.id}-${number}`, transport: "local", ...blank, ...rest };
+  return { id: `${spec.id}-${number}`, transport, ...blank, ...rest };
+}
+
+// A cluster that is not there yet: nodes on this machine, and others.
+export interface NewCluster {
+  id: string;
+  label: string;
+  models_dir: string;
+  local: number;
+  others: NodeSpec[];
+}
+
+export function specOf({ id, label, models_dir, local, others }: NewCluster): Spec {
+  const base = { id, label, models_dir, nodes: [], kept: {} };
+  const nodes = Array.from({ length: local }, (_, index) => ({
+    ...newNode(base),
+    id: `${id}-${index + 1}`,
+    label: `${label || id} ${index + 1}`,
+  }));
+  return { ...base, nodes: [...nodes, ...others] };
+}
+
+export function putCluster(made: NewCluster): Promise<Outcome> {
+  const { id, label, models_dir, nodes } = specOf(made);
+  return send("PUT", `/admin/clusters/${encodeURIComponent(id)}`, {
+    id,
+    label,
+    kind: "replica",
+    ...(models_dir ? { models_dir } : {}),
+    nodes: nodes.map(nodeBody),
+  });
 }
 
 const idForm = /^[a-z0-9][a-z0-9-]{0,40}$/;

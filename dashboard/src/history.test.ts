@@ -3,6 +3,7 @@ import { extend, type History, history, type Sample } from "./history";
 
 const at = (unix_s: number, pool = "a"): Sample => ({
   pool,
+  node: "",
   unix_s,
   tokens_per_s: unix_s,
   queue: 0,
@@ -12,6 +13,7 @@ const at = (unix_s: number, pool = "a"): Sample => ({
   ttft_p99_ms: null,
   gap_p50_ms: null,
   gap_p99_ms: null,
+  cached_share: null,
 });
 const empty: History = { range_s: 20, step_s: 5, pools: [] };
 
@@ -35,7 +37,7 @@ test("the server's series decode, nulls included", () => {
   const series = {
     ...{ pool: "a", unix_s: [5], tokens_per_s: [1.5], queue: [0], in_flight: [0] },
     ...{ replicas_live: [1], ttft_p50_ms: [null], ttft_p99_ms: [null] },
-    ...{ gap_p50_ms: [null], gap_p99_ms: [12] },
+    ...{ gap_p50_ms: [null], gap_p99_ms: [12], cached_share: [0.5], node: null },
   };
   const known = history({ range_s: 900, step_s: 5, pools: [series] }, "");
   expect(known.pools[0]?.ttft_p50_ms).toEqual([null]);

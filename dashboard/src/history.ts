@@ -1,11 +1,12 @@
 // The series of GET /admin/history, and the samples that the stream adds to them.
-import { type Decoded, type Decoder, list, number, or, record, text } from "./decode";
+import { type Decoded, list, number, or, schema, text } from "./decode";
 
 const value = or(number, null);
 const values = list(value);
 
-export const sample = record({
+export const sample = schema("HistorySample", {
   pool: text,
+  node: or(text, ""), // a replica's; empty: the pool's own
   unix_s: number,
   tokens_per_s: value,
   queue: value,
@@ -15,10 +16,12 @@ export const sample = record({
   ttft_p99_ms: value,
   gap_p50_ms: value,
   gap_p99_ms: value,
+  cached_share: value,
 });
 
-const series = record({
+const series = schema("HistorySeries", {
   pool: text,
+  node: or(text, ""),
   unix_s: list(number),
   tokens_per_s: values,
   queue: values,
@@ -28,18 +31,19 @@ const series = record({
   ttft_p99_ms: values,
   gap_p50_ms: values,
   gap_p99_ms: values,
+  cached_share: values,
 });
 
 export type Sample = Decoded<typeof sample>;
 export type Series = Decoded<typeof series>;
-export type Figure = Exclude<keyof Series, "pool" | "unix_s">;
+export type Figure = Exclude<keyof Series, "pool" | "node" | "unix_s">;
 export interface History {
   range_s: number;
   step_s: number;
   pools: Series[];
 }
 
-export const history: Decoder<History> = record({
+export const history = schema("History", {
   range_s: number,
   step_s: or(number, 5),
   pools: list(series),
@@ -54,6 +58,7 @@ export const figures: Figure[] = [
   "ttft_p99_ms",
   "gap_p50_ms",
   "gap_p99_ms",
+  "cached_share",
 ];
 
 export const ranges = [
@@ -63,11 +68,25 @@ export const ranges = [
   { s: 86_400, label: "24 h" },
 ] as const;
 
-export const historyPath = (range_s: number) => `/admin/history?range=${range_s}`;
+export type By = "pool" | "replica";
+
+// Of all pools, or of one pool's replicas.
+export function historyPath(range_s: number, by: By, pool: string): string {
+  const query = new URLSearchParams({ range: String(range_s) });
+  if (by === "replica") {
+    query.set("by", by);
+    query.set("pool", pool);
+  }
+  return `/admin/history?${query}`;
+}
+
+// What a line is called where several are shown.
+export const nameOf = (series: Series) => series.node || series.pool;
 
 function withSample(old: Series | undefined, at: Sample, range_s: number): Series {
   const before = old ?? {
     pool: at.pool,
+    node: at.node,
     unix_s: [],
     ...(Object.fromEntries(figures.map((name) => [name, []])) as unknown as Record<
       Figure,
@@ -85,7 +104,7 @@ function withSample(old: Series | undefined, at: Sample, range_s: number): Serie
 export function extend(known: History, samples: readonly Sample[]): History {
   let pools = known.pools;
   for (const at of samples) {
-    const old = pools.find((entry) => entry.pool === at.pool);
+    const old = pools.find((entry) => entry.pool === at.pool && entry.node === at.node);
     if (at.unix_s < (old?.unix_s.at(-1) ?? 0) + known.step_s) continue;
     const next = withSample(old, at, known.range_s);
     pools = old ? pools.map((entry) => (entry === old ? next : entry)) : [...pools, next];

@@ -1,9 +1,9 @@
 // API keys: who may use the models and how much, and the form in which a new one is described.
 import { type Outcome } from "./api";
 import { ask } from "./ask";
-import { type Decoded, list, number, or, record, text } from "./decode";
+import { type Decoded, list, number, or, schema, text } from "./decode";
 
-const key = record({
+const key = schema("Key", {
   id: text,
   name: text,
   models: or(list(text), []),
@@ -16,10 +16,10 @@ const key = record({
   created_unix_s: or(number, 0),
   in_flight: or(number, 0),
 });
-export const keys = record({ keys: list(key) });
+export const keys = schema("KeyList", { keys: list(key) });
 export type Key = Decoded<typeof key>;
 
-const made = record({ name: text, secret: text });
+const made = schema("NewKey", { name: text, secret: text });
 export type MadeKey = Decoded<typeof made>;
 
 // What was typed; empty = the default.

@@ -13,6 +13,7 @@ import { KeysPage } from "./pages/keys";
 import { LivePage } from "./pages/live";
 import { LoginPage } from "./pages/login";
 import { LogsPage } from "./pages/logs";
+import { ModelsPage } from "./pages/models";
 import { NodesPage } from "./pages/nodes";
 import { SettingsPage } from "./pages/settings";
 import { Connection } from "./panels/connection";
@@ -53,6 +54,8 @@ function Page({ page, fleet, state, playground, bench, adds, setAdds }: PageProp
       return <BenchPage fleet={fleet} bench={bench} />;
     case "nodes":
       return <NodesPage fleet={fleet} generation={generation} />;
+    case "models":
+      return <ModelsPage fleet={fleet} generation={generation} />;
     case "keys":
       return <KeysPage fleet={fleet} generation={generation} />;
     case "settings":

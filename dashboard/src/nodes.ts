@@ -1,17 +1,58 @@
 // What is known of each node: from the stream always, its telemetry where the server has it.
 import { type Fleet, type Node, type Pool, type Replica } from "./api";
-import { type Decoded, list, number, or, record, text } from "./decode";
+import { type Decoded, flag, list, number, or, schema, text } from "./decode";
 
-export const telemetry = record({
-  memory_total: or(number, null),
-  memory_available: or(number, null),
-  cpu_load: or(number, null),
-  cores: or(number, null),
+const gpu = schema("Gpu", {
+  index: number,
+  name: text,
+  memory_total_bytes: number,
+  memory_used_bytes: number,
+  busy_percent: or(number, null),
   temperature_c: or(number, null),
-  link_ms: or(number, null),
-  replicas: or(list(record({ replica: text, rss_bytes: or(number, 0) })), []),
+  power_w: or(number, null),
+});
+export type Gpu = Decoded<typeof gpu>;
+
+export const telemetry = schema("NodeTelemetry", {
+  version: or(text, ""),
+  platform: or(text, ""),
+  outdated: or(flag, false),
+  memory_total_bytes: or(number, 0), // 0: it has not told yet
+  memory_available_bytes: or(number, 0),
+  cpu_load: or(number, 0),
+  cores: or(number, 0),
+  round_trip_ms: or(number, 0),
+  replicas: or(list(schema("ReplicaMemory", { alias: text, node: text, rss_bytes: number })), []),
+  gpus: or(list(gpu), []),
 });
 export type Telemetry = Decoded<typeof telemetry>;
+
+const finding = schema("Finding", {
+  cluster: text,
+  node: text,
+  check: text,
+  level: text,
+  detail: text,
+  fix: or(text, ""),
+});
+export const doctor = schema("Doctor", { ok: flag, findings: list(finding) });
+export type Finding = Decoded<typeof finding>;
+
+export const trust = schema("TrustAnswer", {
+  host: text,
+  fingerprints: list(text),
+  file: text,
+  known: flag,
+  changed: flag,
+});
+export type Trust = Decoded<typeof trust>;
+
+export const bootstrap = schema("BootstrapAnswer", {
+  version: text,
+  platform: text,
+  path: text,
+  up: flag,
+});
 
 export const telemetryPath = (node: string) => `/admin/nodes/${encodeURIComponent(node)}/telemetry`;
 
@@ -38,3 +79,6 @@ export function nodesOf(fleet: Fleet): NodeShown[] {
   }
   return [...by.values()];
 }
+
+export const nodePath = (node: string, order: "trust" | "bootstrap") =>
+  `/admin/nodes/${encodeURIComponent(node)}/${order}`;

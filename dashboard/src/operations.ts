@@ -1,7 +1,7 @@
 // Settings, events, sessions and logs.
-import { type Decoded, flag, list, number, or, record, text } from "./decode";
+import { type Decoded, flag, list, number, or, schema, text } from "./decode";
 
-const setting = record({
+const setting = schema("Setting", {
   name: text,
   value: number,
   default: or(number, 0),
@@ -11,20 +11,20 @@ const setting = record({
   applies: or(text, ""),
   about: or(text, ""),
 });
-export const settings = record({ settings: list(setting) });
+export const settings = schema("Settings", { settings: list(setting) });
 export type Setting = Decoded<typeof setting>;
 
-const event = record({
+const event = schema("Event", {
   at_unix_ms: number,
   who: or(text, ""),
   action: text,
   status: or(number, 0),
   detail: or(text, ""),
 });
-export const events = record({ events: list(event) });
+export const events = schema("EventList", { events: list(event) });
 export type Event = Decoded<typeof event>;
 
-const session = record({
+const session = schema("Session", {
   id: text,
   alias: or(text, ""),
   node: or(text, ""),
@@ -32,7 +32,7 @@ const session = record({
   idle_s: or(number, 0),
   named: or(flag, false),
 });
-export const sessions = record({ sessions: list(session) });
+export const sessions = schema("SessionList", { sessions: list(session) });
 export type Session = Decoded<typeof session>;
 
 // A value from outside the server cannot be changed from a page.

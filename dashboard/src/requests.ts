@@ -1,9 +1,9 @@
 // GET /admin/requests: live and recent ones.
-import { type Decoded, flag, list, number, or, record, text } from "./decode";
+import { type Decoded, flag, list, number, or, schema, text } from "./decode";
 
-const moment = record({ at_ms: number, what: text, detail: or(text, "") });
+const moment = schema("RequestMoment", { at_ms: number, what: text, detail: or(text, "") });
 
-export const request = record({
+export const request = schema("RequestTimeline", {
   id: text,
   model: or(text, ""),
   key: or(text, ""),
@@ -22,7 +22,7 @@ export const request = record({
   timeline: or(list(moment), []),
 });
 
-export const requests = record({ requests: list(request) });
+export const requests = schema("RequestList", { requests: list(request) });
 
 export type Request = Decoded<typeof request>;
 

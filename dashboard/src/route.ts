@@ -7,6 +7,7 @@ export const pages = [
   { id: "live", label: "Live" },
   { id: "bench", label: "Bench" },
   { id: "nodes", label: "Nodes" },
+  { id: "models", label: "Models" },
   { id: "keys", label: "Keys" },
   { id: "settings", label: "Settings" },
   { id: "logs", label: "Logs" },

@@ -52,6 +52,7 @@ const fleet: Fleet = {
   endpoint: "http://h/v1",
   clusters: [cluster],
   history: [],
+  transfers: [],
   login: false,
 };
 const withPool = (changes: Partial<Pool>): Fleet => ({

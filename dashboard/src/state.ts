@@ -53,6 +53,7 @@ export const trackSeconds = 120;
 export const fleetTrack = "";
 export const noTracks: Tracks = { second: 0, by: new Map() };
 export const poolTrack = (cluster: string, alias: string) => `${cluster}/${alias}`;
+export const replicaTrack = (pool: string, node: string) => `${pool}/${node}`;
 
 export function sample(tracks: Tracks, fleet: Fleet, at: number): Tracks {
   const second = Math.floor(at / 1000);
@@ -67,7 +68,13 @@ export function sample(tracks: Tracks, fleet: Fleet, at: number): Tracks {
   };
   add(fleetTrack, totals(fleet).tokens_per_s);
   for (const cluster of fleet.clusters) {
-    for (const pool of cluster.pools) add(poolTrack(cluster.id, pool.alias), pool.tokens_per_s);
+    for (const pool of cluster.pools) {
+      const track = poolTrack(cluster.id, pool.alias);
+      add(track, pool.tokens_per_s);
+      for (const { node, tokens_per_s } of pool.replicas) {
+        add(replicaTrack(track, node), tokens_per_s);
+      }
+    }
   }
   return { second, by };
 }
@@ -113,6 +120,12 @@ export function healthOf(fleet: Fleet): Health {
   }
   if (pools.every((pool) => pool.replicas_live === 0)) return "out";
   return pools.every((pool) => pool.replicas_live === pool.replicas_total) ? "ok" : "degraded";
+}
+
+// A replica's time to the first token in the last step that had one.
+export function ttftOf(fleet: Fleet, alias: string, node: string): number | null {
+  const of = fleet.history.find((sample) => sample.pool === alias && sample.node === node);
+  return of?.ttft_p50_ms ?? null;
 }
 
 export const widthOf = (pool: Pool) => (pool.batch ? Math.max(1, pool.batch_size) : 1);

@@ -1,7 +1,7 @@
 // What requests came to, by API key or by day.
-import { type Decoded, list, number, or, record, text } from "./decode";
+import { type Decoded, list, number, or, schema, text } from "./decode";
 
-const row = record({
+const row = schema("UsageRow", {
   key: or(text, ""), // empty by day, and for what came without a key
   name: or(text, ""),
   day: or(text, ""), // 2026-11-30, UTC; empty by key
@@ -10,7 +10,7 @@ const row = record({
   cached_tokens: number,
   generated_tokens: number,
 });
-export const usage = record({ rows: list(row) });
+export const usage = schema("Usage", { rows: list(row) });
 export type UsageRow = Decoded<typeof row>;
 
 export const usageWays = ["key", "day"] as const;

@@ -6,7 +6,7 @@ import { type Decoder } from "./decode";
 // `path` null: nothing is asked. A late answer to an old question is dropped.
 export function useAsked<T>(
   path: string | null,
-  decode: Decoder<T>,
+  decode: Decoder<T, never>,
   when: unknown = null,
   pauseMs = 0,
 ): Asked<T> {
@@ -24,4 +24,9 @@ export function useAsked<T>(
     };
   }, [path, when]);
   return asked;
+}
+
+// Done when what shows it appears, and not again.
+export function useOnce(work: () => Promise<void>) {
+  useEffect(() => void work(), []);
 }

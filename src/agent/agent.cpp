@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "agent/gateway_link.h"
+#include "agent/gpu_watch.h"
 #include "agent/hold.h"
 #include "agent/model_hashes.h"
 #include "agent/preflight.h"
@@ -29,6 +30,7 @@
 #include "model/model_files.h"
 #include "platform/cpu_info.h"
 #include "platform/files.h"
+#include "platform/mac.h"
 #include "platform/machine.h"
 #include "platform/memory_info.h"
 #include "platform/process.h"
@@ -63,10 +65,11 @@ class Agent {
           return std::move(runners);
         }()),
         hashes_(executor_, options.run_dir / "model-hashes"),
+        gpus_(executor_),
         arrival_(executor_, steady_timer::time_point::max()) {}
 
   Awaitable<void> run() {
-    co_await (serve_gateways() || accept() || send_telemetry() || wait_for_signal());
+    co_await (serve_gateways() || accept() || send_telemetry() || gpus_.run() || wait_for_signal());
     link_.reset();
     co_await supervisor_.stop_all(stop_grace_);
   }
@@ -80,6 +83,7 @@ class Agent {
   Awaitable<void> answer(api::AgentCommand question);
   Awaitable<std::string> hash_of(api::RunnerSpec spec);
   void take(api::AgentCommand command);
+  void stay_awake(bool wanted);
   void say(api::AgentEvent event);
   api::AgentHello hello() const;
 
@@ -90,6 +94,8 @@ class Agent {
   Supervisor supervisor_;
   SystemClock clock_;
   ModelHashes hashes_;
+  GpuWatch gpus_;
+  platform::Process awake_;                // keeps a Mac from falling asleep while runners live
   std::shared_ptr<GatewayLink> link_;      // null while no gateway is there
   std::shared_ptr<GatewayLink> parting_;   // told us to end: stays open until the runners have
   std::optional<Hold::Attached> next_;     // has come, is to be served
@@ -157,6 +163,8 @@ Awaitable<void> Agent::send_telemetry() {
     api::AgentTelemetry numbers = telemetry.look();
     supervisor_.note_memory_kills();
     numbers.replicas = supervisor_.usage();
+    numbers.gpus = gpus_.known();
+    stay_awake(!numbers.replicas.empty());
     if (link_) link_->send(std::move(numbers));
     timer.expires_after(kTelemetryEvery);
     co_await timer.async_wait(kAwait);
@@ -167,6 +175,18 @@ Awaitable<void> Agent::wait_for_signal() {
   boost::asio::signal_set signals(executor_, SIGTERM, SIGINT);
   const auto [error, signal] = co_await signals.async_wait(kAwait);
   if (!error) log::info("{}: ending", platform::signal_name(signal));
+}
+
+void Agent::stay_awake(bool wanted) {
+  (void)awake_.poll();
+  if (wanted == awake_.running()) return;
+  if (!wanted) {
+    awake_ = {};
+    return;
+  }
+  const auto command = platform::awake_command(platform::platform_name(), platform::own_pid());
+  if (!command) return;
+  if (auto started = platform::Process::spawn(*command)) awake_ = std::move(*started);
 }
 
 void Agent::say(api::AgentEvent event) {
@@ -197,8 +217,8 @@ Awaitable<void> Agent::answer(api::AgentCommand question) {
     api::ModelList found = co_await on_pool(disk_, std::move(work));
     say(std::move(found));
   } else if (const auto* preflight = std::get_if<api::Preflight>(&question)) {
-    std::function<api::PreflightAnswer()> work = [asked = *preflight] {
-      return answer_preflight(asked);
+    std::function<api::PreflightAnswer()> work = [asked = *preflight, gpus = gpus_.known()] {
+      return answer_preflight(asked, gpus);
     };
     api::PreflightAnswer verdict = co_await on_pool(disk_, std::move(work));
     if (preflight->hash && verdict.model_present && !preflight->spec.synthetic)

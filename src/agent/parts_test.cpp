@@ -219,6 +219,25 @@ TEST(Preflight, TheSampleModelFitsAndAHugeContextDoesNot) {
   EXPECT_FALSE(answer_preflight(question).fits);
 }
 
+TEST(Preflight, WhatIsFreeIsTheDevicesWhereTheNodeNamesThem) {
+  const char* path = std::getenv("FLOTILLA_SAMPLE_MODEL");
+  if (path == nullptr || !fs::exists(path)) GTEST_SKIP() << "no sample model";
+  api::Preflight question{.request = 1, .spec = {.model = path, .width = 2, .context = 1024}};
+  question.spec.env["CUDA_VISIBLE_DEVICES"] = "1";
+  const std::vector<api::GpuTelemetry> gpus = {
+      {.index = 0, .name = "big", .memory_total = 1LL << 40, .memory_free = 1LL << 40},
+      {.index = 1, .name = "tiny", .memory_total = 2 << 20, .memory_free = 1 << 20}};
+  const auto tiny = answer_preflight(question, gpus);
+  EXPECT_TRUE(tiny.on_devices);
+  EXPECT_EQ(tiny.free_bytes, 1 << 20);
+  EXPECT_FALSE(tiny.fits);
+  EXPECT_NE(tiny.verdict.find("(device 1 tiny)"), std::string::npos) << tiny.verdict;
+  question.spec.env["CUDA_VISIBLE_DEVICES"] = "0,1";
+  EXPECT_EQ(answer_preflight(question, gpus).free_bytes, (1LL << 40) + (1 << 20));
+  question.spec.env["CUDA_VISIBLE_DEVICES"] = "7";  // nobody knows it
+  EXPECT_FALSE(answer_preflight(question, gpus).on_devices);
+}
+
 TEST(Telemetry, LooksAtThisMachine) {
   ManualClock clock;
   Telemetry telemetry(clock);

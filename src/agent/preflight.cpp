@@ -1,13 +1,16 @@
 #include "agent/preflight.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "model/footprint.h"
 #include "model/gguf_header.h"
 #include "model/model_files.h"
+#include "platform/mac.h"
 #include "platform/memory_info.h"
 
 namespace flotilla::agent {
@@ -49,6 +52,12 @@ Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
   answer.quantization = header->quantization;
   answer.context_trained =
       static_cast<int>(std::min<std::int64_t>(header->context_trained, 1 << 30));
+  if (header->small_quantized > 0) {
+    answer.advice = fmt::format(
+        "{} small matrices (fewer than 64 rows, like {}) are quantised, which costs quality and "
+        "saves nothing; convert the model again with those left as they are",
+        header->small_quantized, header->small_quantized_name);
+  }
   const auto weights = weights_of(*files, *header);
   if (!weights) return fail(weights.error());
   const auto need = model::footprint(*header, *weights,
@@ -65,13 +74,60 @@ Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
   return {};
 }
 
+// What a load may use, and of how much.
+struct Room {
+  std::int64_t free = 0;
+  std::int64_t total = 0;
+  std::string note;  // whose it is, in words
+  bool on_devices = false;
+};
+
+// "0,2": the devices that a runner sees.
+std::vector<int> devices_of(const api::RunnerSpec& spec) {
+  std::vector<int> out;
+  const auto found = spec.env.find("CUDA_VISIBLE_DEVICES");
+  if (found == spec.env.end()) return out;
+  std::istringstream in(found->second);
+  for (std::string word; std::getline(in, word, ',');) {
+    int number = 0;
+    const auto [end, wrong] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (wrong == std::errc() && end == word.data() + word.size()) out.push_back(number);
+  }
+  return out;
+}
+
+Room room_for(const api::RunnerSpec& spec, const std::vector<api::GpuTelemetry>& gpus) {
+  const platform::MemoryInfo memory = platform::memory_info();
+  Room room{.free = memory.available_bytes,
+            .total = memory.total_bytes,
+            .note = memory.limited_by_group ? " (control group)" : ""};
+  if (const auto metal = platform::metal_bytes(); metal && *metal < room.free) {
+    room.free = room.total = *metal;
+    room.note = " (what Metal may keep in memory; sysctl iogpu.wired_limit_mb raises it)";
+  }
+  Room devices{.note = {}, .on_devices = true};
+  for (const int device : devices_of(spec)) {
+    const auto gpu = std::ranges::find(gpus, device, &api::GpuTelemetry::index);
+    if (gpu == gpus.end()) return room;
+    devices.free += gpu->memory_free;
+    devices.total += gpu->memory_total;
+    devices.note +=
+        fmt::format("{}{} {}", devices.note.empty() ? " (device " : ", ", device, gpu->name);
+  }
+  if (devices.note.empty()) return room;
+  devices.note += ")";
+  return devices;
+}
+
 }  // namespace
 
-api::PreflightAnswer answer_preflight(const api::Preflight& question) {
+api::PreflightAnswer answer_preflight(const api::Preflight& question,
+                                      const std::vector<api::GpuTelemetry>& gpus) {
   api::PreflightAnswer answer;
   answer.request = question.request;
-  const platform::MemoryInfo memory = platform::memory_info();
-  answer.free_bytes = memory.available_bytes;
+  const Room room = room_for(question.spec, gpus);
+  answer.free_bytes = room.free;
+  answer.on_devices = room.on_devices;
   if (question.spec.synthetic) {
     answer.model_present = true;
     answer.fits = true;
@@ -87,8 +143,7 @@ api::PreflightAnswer answer_preflight(const api::Preflight& question) {
       "{}: weights {} + KV {} (context {} × width {}, {}) + buffers {} = {}; free {} of {}{}",
       answer.fits ? "fits" : "does not fit", gib(answer.weights_bytes), gib(answer.kv_bytes),
       answer.context, question.spec.width, question.spec.kv_type, gib(answer.buffer_bytes),
-      gib(answer.need_bytes), gib(answer.free_bytes), gib(memory.total_bytes),
-      memory.limited_by_group ? " (control group)" : "");
+      gib(answer.need_bytes), gib(answer.free_bytes), gib(room.total), room.note);
   return answer;
 }
 

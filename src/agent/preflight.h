@@ -1,11 +1,15 @@
 #pragma once
 
+#include <vector>
+
 #include "api/agent_frames.h"
 
 // What a machine can say about models without loading one. Both block on the disk.
 namespace flotilla::agent {
 
-api::PreflightAnswer answer_preflight(const api::Preflight& question);
+// Where the spec names devices that are among `gpus`, what is free is theirs.
+api::PreflightAnswer answer_preflight(const api::Preflight& question,
+                                      const std::vector<api::GpuTelemetry>& gpus = {});
 api::ModelList answer_list_models(const api::ListModels& question);
 
 }  // namespace flotilla::agent

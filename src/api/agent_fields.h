@@ -169,12 +169,25 @@ void fields(V& v, Is<ReplicaUsage> auto& m) {
 }
 
 template <class V>
+void fields(V& v, Is<GpuTelemetry> auto& m) {
+  v("index", m.index);
+  v("name", m.name);
+  v("memory_total", m.memory_total);
+  v("memory_used", m.memory_used);
+  v("memory_free", m.memory_free);
+  v("busy_percent", m.busy_percent);
+  v("temperature_c", m.temperature_c);
+  v("power_w", m.power_w);
+}
+
+template <class V>
 void fields(V& v, Is<AgentTelemetry> auto& m) {
   v("memory_total", m.memory_total);
   v("memory_available", m.memory_available);
   v("cpu_load", m.cpu_load);
   v("cores", m.cores);
   v("replicas", m.replicas);
+  v("gpus", m.gpus);
 }
 
 template <class V>
@@ -214,6 +227,8 @@ void fields(V& v, Is<PreflightAnswer> auto& m) {
   v("verdict", m.verdict);
   v("hash", m.hash);
   v("disk_free_bytes", m.disk_free_bytes);
+  v("on_devices", m.on_devices);
+  v("advice", m.advice);
 }
 
 template <class V>

@@ -163,12 +163,23 @@ struct ReplicaUsage {
   std::string replica = {};
   std::int64_t rss_bytes = 0;
 };
+struct GpuTelemetry {
+  int index = 0;
+  std::string name = {};
+  std::int64_t memory_total = 0;
+  std::int64_t memory_used = 0;
+  std::int64_t memory_free = 0;
+  std::optional<double> busy_percent = {};
+  std::optional<double> temperature_c = {};
+  std::optional<double> power_w = {};
+};
 struct AgentTelemetry {
   std::int64_t memory_total = 0;
   std::int64_t memory_available = 0;
   double cpu_load = 0;  // cores busy, 0 … cores
   int cores = 0;
   std::vector<ReplicaUsage> replicas = {};
+  std::vector<GpuTelemetry> gpus = {};
 };
 struct ModelFile {
   std::string path = {};  // relative to models_dir; of a split its first part
@@ -202,6 +213,8 @@ struct PreflightAnswer {
   std::string verdict = {};  // in words
   std::string hash = {};  // SHA-256 in hex, of a split that of its parts' hashes; empty: not known
   std::int64_t disk_free_bytes = 0;  // where the models are
+  bool on_devices = false;           // free_bytes are those of the devices that the spec names
+  std::string advice = {};           // what would make it faster
 };
 // At most 8 KiB; empty: there is no more yet.
 struct LogText {

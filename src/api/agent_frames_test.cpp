@@ -98,6 +98,10 @@ TEST(AgentFrames, EventsArriveAsTheyWereSent) {
       AgentTelemetry{.memory_total = 10, .cpu_load = 1.5, .cores = 2, .replicas = {{"r", 77}}});
   EXPECT_DOUBLE_EQ(telemetry.cpu_load, 1.5);
   EXPECT_EQ(telemetry.replicas.at(0).rss_bytes, 77);
+  const AgentTelemetry with_gpu =
+      sent(AgentTelemetry{.gpus = {{.index = 1, .name = "g", .memory_free = 5, .power_w = 1.5}}});
+  EXPECT_EQ(with_gpu.gpus.at(0).power_w, 1.5);
+  EXPECT_FALSE(with_gpu.gpus.at(0).busy_percent);
   EXPECT_EQ(sent(PreflightAnswer{.need_bytes = 5, .fits = true}).need_bytes, 5);
   EXPECT_EQ(sent(AgentRefused{"held by pid 3"}).reason, "held by pid 3");
 }

@@ -85,6 +85,8 @@ json::Object node_object(const NodePreflight& node) {
                    {"buffer_bytes", answer.buffer_bytes},
                    {"need_bytes", answer.need_bytes},
                    {"free_bytes", answer.free_bytes}};
+  out["on_devices"] = answer.on_devices;
+  out["advice"] = answer.advice;
   out["replicas_here"] = node.sharing;
   out["reachable"] = node.error.empty();
   out["version"] = node.version;

@@ -18,6 +18,19 @@ json::Object telemetry_object(const NodeTelemetry& node) {
     replicas.push_back(json::Object{
         {"alias", replica.alias}, {"node", replica.node}, {"rss_bytes", replica.rss_bytes}});
   }
+  json::Array gpus;
+  for (const GpuTelemetry& gpu : node.machine.gpus) {
+    const auto known = [](std::optional<double> value) {
+      return value ? json::Value(*value) : json::Value();
+    };
+    gpus.push_back(json::Object{{"index", gpu.index},
+                                {"name", gpu.name},
+                                {"memory_total_bytes", gpu.memory_total},
+                                {"memory_used_bytes", gpu.memory_used},
+                                {"busy_percent", known(gpu.busy_percent)},
+                                {"temperature_c", known(gpu.temperature_c)},
+                                {"power_w", known(gpu.power_w)}});
+  }
   json::Object out{{"node", status.id},   {"label", status.label}, {"transport", status.transport},
                    {"host", status.host}, {"state", status.state}, {"reason", status.reason}};
   out["version"] = status.version;
@@ -29,6 +42,7 @@ json::Object telemetry_object(const NodeTelemetry& node) {
   out["cpu_load"] = node.machine.cpu_load;
   out["cores"] = node.machine.cores;
   out["replicas"] = std::move(replicas);
+  out["gpus"] = std::move(gpus);
   return out;
 }
 

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "agent/model_copy.h"
+#include "api/model_copy.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "platform/machine.h"
@@ -18,6 +20,7 @@ void add_agent_command(CLI::App& app, CommandResult& result) {
     int grace_s = 0;
     bool detach = false;
     bool hold = false;
+    std::string copy;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
@@ -35,8 +38,15 @@ void add_agent_command(CLI::App& app, CommandResult& result) {
                                    "Leaves the runners to a process of its own, so that an ssh "
                                    "that ends does not wait for them");
   command->add_flag("--hold", flags->hold, "That process")->excludes(detach)->group("");
+  command->add_option("--copy", flags->copy, "One end of a model's copy, then ends")->group("");
   command->callback([flags, &result] {
     log::start("agent", log::Level::Info);
+    if (!flags->copy.empty()) {
+      const auto task = api::parse_copy_task(flags->copy);
+      if (!task) log::error("{}", task.error().message);
+      result.exit_code = task ? agent::run_copy(*task) : 2;
+      return;
+    }
     agent::AgentOptions options;
     options.state_id = flags->state_id;
     options.run_dir = flags->run_dir.empty() ? platform::default_state_dir() / "agent"

@@ -210,4 +210,22 @@ Task<std::vector<api::ModelRow>> AdminClient::models() {
   co_return api::read_model_rows(*body);
 }
 
+Task<api::Transfer> AdminClient::sync_model(api::SyncSpec spec) {
+  const auto body = co_await call("POST", "/admin/models/sync", api::to_json(spec), kTrust);
+  if (!body) co_return fail(body.error());
+  co_return api::read_transfer(*body);
+}
+
+Task<api::Transfer> AdminClient::transfer(std::string id) {
+  const auto body = co_await call("GET", "/admin/transfers/" + encoded(id), {}, kQuick);
+  if (!body) co_return fail(body.error());
+  co_return api::read_transfer(*body);
+}
+
+Task<void> AdminClient::cancel_transfer(std::string id) {
+  const auto body = co_await call("DELETE", "/admin/transfers/" + encoded(id), {}, kQuick);
+  if (!body) co_return fail(body.error());
+  co_return Result<void>{};
+}
+
 }  // namespace flotilla::client

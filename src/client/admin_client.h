@@ -12,6 +12,7 @@
 #include "api/node_answers.h"
 #include "api/operations.h"
 #include "api/request_record.h"
+#include "api/transfers.h"
 #include "api/usage.h"
 #include "base/task.h"
 #include "http/client.h"
@@ -50,6 +51,10 @@ class AdminClient {
   Task<api::BootstrapAnswer> bootstrap_node(std::string node);
   Task<std::vector<api::Finding>> doctor(std::string cluster);  // empty: all clusters
   Task<std::vector<api::ModelRow>> models();
+  // Answers when the copying begins; then it is asked how far it is.
+  Task<api::Transfer> sync_model(api::SyncSpec spec);
+  Task<api::Transfer> transfer(std::string id);
+  Task<void> cancel_transfer(std::string id);
 
  private:
   Task<std::string> call(std::string method, std::string target, std::string body, Duration limit);

@@ -11,12 +11,19 @@ namespace {
 
 constexpr std::chrono::seconds kAskAgent{30};
 
-// The nodes of one machine have one answer, if they look in one folder.
+// The nodes of one machine have one answer, if they look in one folder and at the same devices.
 struct Question {
   std::string machine;
   std::string models_dir;
+  std::vector<int> devices;
   auto operator<=>(const Question&) const = default;
 };
+
+bool share_a_device(const api::NodeSpec& one, const api::NodeSpec& other) {
+  return std::ranges::any_of(one.devices, [&](int device) {
+    return std::ranges::find(other.devices, device) != other.devices.end();
+  });
+}
 
 Awaitable<api::NodePreflight> ask(std::shared_ptr<Machine> machine, api::Preflight question) {
   api::NodePreflight out;
@@ -49,11 +56,12 @@ Awaitable<std::vector<api::NodePreflight>> Control::ask_nodes(api::ClusterSpec c
 
   // A file can differ from another only where there are several.
   std::set<Question> places;
-  for (const api::NodeSpec& node : nodes) places.insert({machine_key(node), node.models_dir});
+  for (const api::NodeSpec& node : nodes) places.insert({machine_key(node), node.models_dir, {}});
   std::map<Question, std::size_t> asked;
   std::vector<Awaitable<api::NodePreflight>> works;
   for (const api::NodeSpec& node : nodes) {
-    if (!asked.try_emplace({machine_key(node), node.models_dir}, works.size()).second) continue;
+    const Question key{machine_key(node), node.models_dir, node.devices};
+    if (!asked.try_emplace(key, works.size()).second) continue;
     api::Preflight question;
     question.spec = fleet_.runner_spec(generation, node, sharing[fleet_.place_of(node)]);
     question.hash = places.size() > 1;
@@ -64,10 +72,16 @@ Awaitable<std::vector<api::NodePreflight>> Control::ask_nodes(api::ClusterSpec c
   std::vector<api::NodePreflight> out;
   for (const api::NodeSpec& node : nodes) {
     api::NodePreflight& line =
-        out.emplace_back(answers[asked.at({machine_key(node), node.models_dir})]);
+        out.emplace_back(answers[asked.at({machine_key(node), node.models_dir, node.devices})]);
     const api::NodeStatus status = fleet_.status_of(node);
     line.node = node.id;
     line.sharing = sharing[fleet_.place_of(node)];
+    if (line.answer.on_devices) {
+      const std::string place = fleet_.place_of(node);
+      line.sharing = static_cast<int>(std::ranges::count_if(nodes, [&](const api::NodeSpec& other) {
+        return fleet_.place_of(other) == place && share_a_device(other, node);
+      }));
+    }
     line.version = status.version;
     line.outdated = status.outdated;
   }

@@ -19,7 +19,7 @@
 #include "gateway/history.h"
 #include "gateway/metrics.h"
 #include "gateway/routes.h"
-#include "gateway/routes_operator.h"
+#include "gateway/transfers.h"
 #include "platform/file_lock.h"
 #include "platform/process.h"
 #include "platform/socket_dir.h"
@@ -180,6 +180,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
                    .state_id = *state_id,
                    .version = options.version},
                   std::move(*store));
+  Transfers transfers(io.get_executor(), clock, control);
   Metrics metrics;
   if (auto read = read_stored_keys(control, keys); !read) return fail(read.error());
   if (auto may = check_address(options, *token, keys); !may) return fail(may.error());
@@ -202,6 +203,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
                   .keys = keys,
                   .tally = tally,
                   .own_secret = own_secret,
+                  .transfers = transfers,
                   .history = history,
                   .metrics = metrics,
                   .version = options.version,
@@ -211,19 +213,8 @@ Result<int> run_gateway(const GatewayOptions& options) {
                   .refusals = refusals,
                   .text = text};
   http::Router router;
-  add_chat_routes(router, service);
-  add_form_routes(router, service);
-  add_request_routes(router, service);
-  add_operation_routes(router, service);
-  add_admin_routes(router, service);
-  add_key_routes(router, service);
-  add_login_routes(router, service);
+  add_all_routes(router, service);
   add_dashboard_routes(router, service);
-  add_model_routes(router, service);
-  add_node_routes(router, service);
-  add_history_routes(router, service);
-  add_bench_routes(router, service);
-  add_usage_routes(router, service);
   router.on_not_found(not_found);
   router.on_method_not_allowed(method_not_allowed);
 

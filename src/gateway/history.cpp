@@ -19,7 +19,7 @@ constexpr double kGrowth = 1.13;  // 0.1 ms x 1.13^127 is over 9 minutes
 // Consecutive samples as one point: sums and means of what flows, the worst of what hurts.
 HistorySample merge(std::span<const HistorySample> samples) {
   HistorySample out = samples.back();
-  float p50_ttft = 0, p50_gap = 0, n_ttft = 0, n_gap = 0;
+  float p50_ttft = 0, p50_gap = 0, n_ttft = 0, n_gap = 0, share = 0, n_share = 0;
   out.tokens_per_s = out.in_flight = 0;
   const auto worst = [](std::optional<float>& into, const std::optional<float>& value) {
     if (value) into = std::max(into.value_or(0), *value);
@@ -33,9 +33,11 @@ HistorySample merge(std::span<const HistorySample> samples) {
     worst(out.gap_p99_ms, sample.gap_p99_ms);
     if (sample.ttft_p50_ms) p50_ttft += *sample.ttft_p50_ms, ++n_ttft;
     if (sample.gap_p50_ms) p50_gap += *sample.gap_p50_ms, ++n_gap;
+    if (sample.cached_share) share += *sample.cached_share, ++n_share;
   }
   if (n_ttft > 0) out.ttft_p50_ms = p50_ttft / n_ttft;
   if (n_gap > 0) out.gap_p50_ms = p50_gap / n_gap;
+  if (n_share > 0) out.cached_share = share / n_share;
   return out;
 }
 
@@ -70,7 +72,13 @@ constexpr struct {
     {"ttft_p99_ms", [](const HistorySample& s) { return s.ttft_p99_ms; }},
     {"gap_p50_ms", [](const HistorySample& s) { return s.gap_p50_ms; }},
     {"gap_p99_ms", [](const HistorySample& s) { return s.gap_p99_ms; }},
+    {"cached_share", [](const HistorySample& s) { return s.cached_share; }},
 };
+
+std::string name_json(const HistoryOf& of) {
+  return R"({"pool":)" + api::json_string(of.pool) + R"(,"node":)" +
+         (of.node.empty() ? "null" : api::json_string(of.node));
+}
 
 std::optional<float> as_float(std::optional<double> value) {
   return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
@@ -101,24 +109,29 @@ void LatencyCounts::clear() {
   total_ = 0;
 }
 
-History::Series& History::series_of(const std::string& pool) {
-  if (!pools_.contains(pool) && pools_.size() >= kPoolsMax) {
+History::Series& History::series_of(const HistoryOf& of) {
+  if (!series_.contains(of) && series_.size() >= kSeriesMax) {
     // The one that has been silent longest makes room.
-    pools_.erase(std::ranges::min_element(pools_, {}, [](const auto& entry) {
+    series_.erase(std::ranges::min_element(series_, {}, [](const auto& entry) {
       return entry.second.samples.empty() ? 0 : entry.second.samples.back().unix_s;
     }));
   }
-  return pools_[pool];
+  return series_[of];
 }
 
-void History::count_tokens(const std::string& pool, std::size_t tokens) {
-  series_of(pool).tokens += tokens;
+void History::count_tokens(const HistoryOf& of, std::size_t tokens) {
+  series_of(of).tokens += tokens;
 }
-void History::first_token(const std::string& pool, double ms) { series_of(pool).ttft.add(ms); }
-void History::token_gap(const std::string& pool, double ms) { series_of(pool).gaps.add(ms); }
+void History::count_prompt(const HistoryOf& of, std::uint64_t tokens, std::uint64_t cached) {
+  Series& series = series_of(of);
+  series.prompt += tokens;
+  series.cached += cached;
+}
+void History::first_token(const HistoryOf& of, double ms) { series_of(of).ttft.add(ms); }
+void History::token_gap(const HistoryOf& of, double ms) { series_of(of).gaps.add(ms); }
 
-void History::close_step(const std::string& pool, const Gauges& gauges, std::int64_t unix_s) {
-  Series& series = series_of(pool);
+void History::close_step(const HistoryOf& of, const Gauges& gauges, std::int64_t unix_s) {
+  Series& series = series_of(of);
   HistorySample& sample = series.samples.emplace_back();
   sample.unix_s = unix_s;
   sample.tokens_per_s =
@@ -130,22 +143,25 @@ void History::close_step(const std::string& pool, const Gauges& gauges, std::int
   sample.ttft_p99_ms = as_float(series.ttft.percentile(0.99));
   sample.gap_p50_ms = as_float(series.gaps.percentile(0.5));
   sample.gap_p99_ms = as_float(series.gaps.percentile(0.99));
+  if (series.prompt > 0)
+    sample.cached_share =
+        static_cast<float>(static_cast<double>(series.cached) / static_cast<double>(series.prompt));
   if (series.samples.size() > kSamplesMax) series.samples.pop_front();
-  series.tokens = 0;
+  series.tokens = series.prompt = series.cached = 0;
   series.ttft.clear();
   series.gaps.clear();
 }
 
-std::string History::series_json(const std::string& pool, std::chrono::seconds range,
-                                 std::int64_t unix_s) const {
-  const auto steps = static_cast<std::size_t>(range / kStep);
+std::string History::series_json(const Wanted& wanted, std::int64_t unix_s) const {
+  const auto steps = static_cast<std::size_t>(wanted.range / kStep);
   const std::size_t stride = std::max<std::size_t>(1, (steps + kPointsMax - 1) / kPointsMax);
-  std::string out = fmt::format(R"({{"range_s":{},"step_s":{},"pools":[)", range.count(),
+  std::string out = fmt::format(R"({{"range_s":{},"step_s":{},"pools":[)", wanted.range.count(),
                                 stride * static_cast<std::size_t>(kStep.count()));
   bool first = true;
-  for (const auto& [name, series] : pools_) {
-    if (!pool.empty() && name != pool) continue;
-    const auto from = std::ranges::lower_bound(series.samples, unix_s - range.count(), {},
+  for (const auto& [of, series] : series_) {
+    if (!wanted.pool.empty() && of.pool != wanted.pool) continue;
+    if (of.node.empty() == wanted.replicas) continue;
+    const auto from = std::ranges::lower_bound(series.samples, unix_s - wanted.range.count(), {},
                                                &HistorySample::unix_s);
     const std::vector<HistorySample> kept(from, series.samples.end());
     std::vector<HistorySample> points;
@@ -153,7 +169,7 @@ std::string History::series_json(const std::string& pool, std::chrono::seconds r
       points.push_back(merge(std::span(kept).subspan(at, std::min(stride, kept.size() - at))));
     }
     if (!std::exchange(first, false)) out += ',';
-    out += R"({"pool":)" + api::json_string(name) + R"(,"unix_s":[)";
+    out += name_json(of) + R"(,"unix_s":[)";
     for (std::size_t i = 0; i < points.size(); ++i) {
       fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "", points[i].unix_s);
     }
@@ -166,11 +182,11 @@ std::string History::series_json(const std::string& pool, std::chrono::seconds r
 
 std::string History::newest_json() const {
   std::string out = "[";
-  for (const auto& [name, series] : pools_) {
+  for (const auto& [of, series] : series_) {
     if (series.samples.empty()) continue;
     const HistorySample& sample = series.samples.back();
     if (out.size() > 1) out += ',';
-    out += R"({"pool":)" + api::json_string(name);
+    out += name_json(of);
     fmt::format_to(std::back_inserter(out), R"(,"unix_s":{})", sample.unix_s);
     for (const auto& figure : kFigures) {
       fmt::format_to(std::back_inserter(out), R"(,"{}":)", figure.name);
@@ -185,24 +201,37 @@ Pace::Pace(History& history, Metrics& metrics, const Clock& clock, std::string p
     : history_(&history),
       metrics_(&metrics),
       clock_(&clock),
-      pool_(std::move(pool)),
+      pool_{.pool = std::move(pool)},
       last_(clock.now()) {}
+
+void Pace::in_replica(const std::string& replica) {
+  answers_ = metrics_->answers_of(pool_.pool, replica);
+  replica_ = {.pool = pool_.pool, .node = replica};
+}
 
 // Gaps are what a reader sees, so they are counted in the first choice alone.
 void Pace::tokens(int choice, std::size_t count) {
   if (history_ == nullptr || count == 0) return;
-  history_->count_tokens(pool_, count);
+  for (const HistoryOf* of : {&pool_, &replica_}) history_->count_tokens(*of, count);
   if (choice != 0) return;
   const Instant now = clock_->now();
-  if (begun_) {
-    history_->token_gap(pool_, to_ms(now - last_));
-    answers_.token_gap(to_s(now - last_));
-  } else {
-    history_->first_token(pool_, to_ms(now - last_));
-    answers_.first_token(to_s(now - last_));
+  for (const HistoryOf* of : {&pool_, &replica_}) {
+    if (begun_)
+      history_->token_gap(*of, to_ms(now - last_));
+    else
+      history_->first_token(*of, to_ms(now - last_));
   }
+  if (begun_)
+    answers_.token_gap(to_s(now - last_));
+  else
+    answers_.first_token(to_s(now - last_));
   begun_ = true;
   last_ = now;
+}
+
+void Pace::prompt(std::uint64_t tokens, std::uint64_t cached) {
+  if (history_ == nullptr || tokens == 0) return;
+  for (const HistoryOf* of : {&pool_, &replica_}) history_->count_prompt(*of, tokens, cached);
 }
 
 }  // namespace flotilla::gateway

@@ -26,7 +26,14 @@ class LatencyCounts {
   std::uint64_t total_ = 0;
 };
 
-// What one pool did in one step. Latencies are absent where no token came.
+// What a history is kept of: a pool, or one of its replicas.
+struct HistoryOf {
+  std::string pool;
+  std::string node = {};  // empty: the pool's own
+  auto operator<=>(const HistoryOf&) const = default;
+};
+
+// What one of them did in one step. Latencies are absent where no token came.
 struct HistorySample {
   std::int64_t unix_s = 0;  // the step's end
   float tokens_per_s = 0;
@@ -35,15 +42,16 @@ struct HistorySample {
   float replicas_live = 0;
   std::optional<float> ttft_p50_ms, ttft_p99_ms;  // from the request's arrival to its first token
   std::optional<float> gap_p50_ms, gap_p99_ms;    // between two tokens of one answer
+  std::optional<float> cached_share;  // of the prompts that were read: not computed again
 };
 
-// What each pool did in the last 24 hours, for the charts: one sample every 5 s, at most 64 pools,
-// which is 64 MiB at most. I/O thread only.
+// What each pool and each replica did in the last 24 hours, for the charts: one sample every 5 s,
+// at most 128 series, which is 160 MiB at most. I/O thread only.
 class History {
  public:
   static constexpr std::chrono::seconds kStep{5};
   static constexpr std::size_t kSamplesMax = std::chrono::hours(24) / kStep;
-  static constexpr std::size_t kPoolsMax = 64;
+  static constexpr std::size_t kSeriesMax = 128;
   static constexpr std::size_t kPointsMax = 360;  // of one series in an answer
 
   struct Gauges {
@@ -52,17 +60,22 @@ class History {
     double replicas_live = 0;
   };
 
-  void count_tokens(const std::string& pool, std::size_t tokens);
-  void first_token(const std::string& pool, double ms);
-  void token_gap(const std::string& pool, double ms);
-  // Ends the step of one pool.
-  void close_step(const std::string& pool, const Gauges& gauges, std::int64_t unix_s);
+  void count_tokens(const HistoryOf& of, std::size_t tokens);
+  void count_prompt(const HistoryOf& of, std::uint64_t tokens, std::uint64_t cached);
+  void first_token(const HistoryOf& of, double ms);
+  void token_gap(const HistoryOf& of, double ms);
+  // Ends the step of one series.
+  void close_step(const HistoryOf& of, const Gauges& gauges, std::int64_t unix_s);
 
-  bool knows(const std::string& pool) const { return pools_.contains(pool); }
-  // The series of one pool (empty = of all) over `range` until `unix_s`, thinned to kPointsMax.
-  std::string series_json(const std::string& pool, std::chrono::seconds range,
-                          std::int64_t unix_s) const;
-  // The newest sample of each pool.
+  bool knows(const std::string& pool) const { return series_.contains({.pool = pool}); }
+  struct Wanted {
+    std::string pool = {};  // empty: all
+    bool replicas = false;  // their series, instead of the pools'
+    std::chrono::seconds range{};
+  };
+  // Until `unix_s`, thinned to kPointsMax.
+  std::string series_json(const Wanted& wanted, std::int64_t unix_s) const;
+  // The newest sample of each series.
   std::string newest_json() const;
 
  private:
@@ -70,27 +83,31 @@ class History {
     std::deque<HistorySample> samples;
     LatencyCounts ttft, gaps;  // of the step under way
     std::uint64_t tokens = 0;
+    std::uint64_t prompt = 0, cached = 0;  // tokens
   };
-  Series& series_of(const std::string& pool);
+  Series& series_of(const HistoryOf& of);
 
-  std::map<std::string, Series> pools_;
+  std::map<HistoryOf, Series> series_;
 };
 
-// One request's tokens, told to its pool's history and the metrics as they come. Without a history:
-// nowhere.
+// One request's tokens, told to its pool's and its replica's history and the metrics as they come.
+// Without a history: nowhere.
 class Pace {
  public:
   Pace() = default;
   Pace(History& history, Metrics& metrics, const Clock& clock, std::string pool);
   // Before its tokens: which replica they come from.
-  void in_replica(const std::string& replica) { answers_ = metrics_->answers_of(pool_, replica); }
+  void in_replica(const std::string& replica);
   void tokens(int choice, std::size_t count);
+  // How much of its prompt was there already.
+  void prompt(std::uint64_t tokens, std::uint64_t cached);
 
  private:
   History* history_ = nullptr;
   Metrics* metrics_ = nullptr;
   const Clock* clock_ = nullptr;
-  std::string pool_;
+  HistoryOf pool_;
+  HistoryOf replica_;
   Metrics::Answers answers_;
   Instant last_{};
   bool begun_ = false;

@@ -36,33 +36,42 @@ TEST(Pace, TellsTheFirstTokenThenTheGapsOfTheFirstChoice) {
   clock.advance(std::chrono::milliseconds(20));
   pace.tokens(1, 5);
   pace.tokens(0, 2);
-  history.close_step("a", {.queue = 3, .in_flight = 1, .replicas_live = 2}, 100);
+  history.close_step({.pool = "a"}, {.queue = 3, .in_flight = 1, .replicas_live = 2}, 100);
   const std::string json = history.newest_json();
-  EXPECT_NE(json.find(R"("pool":"a","unix_s":100,"tokens_per_s":1.6,"queue":3)"), std::string::npos)
+  EXPECT_NE(json.find(R"("pool":"a","node":null,"unix_s":100,"tokens_per_s":1.6,"queue":3)"),
+            std::string::npos)
       << json;
-  history.close_step("a", {}, 105);
+  history.close_step({.pool = "a"}, {}, 105);
   EXPECT_NE(history.newest_json().find(R"("ttft_p50_ms":null)"), std::string::npos);
+  pace.prompt(40, 10);
+  history.close_step({.pool = "a", .node = "r"}, {}, 105);
+  const std::string replicas = history.series_json({.replicas = true, .range = seconds(900)}, 105);
+  EXPECT_NE(replicas.find(R"("pool":"a","node":"r","unix_s":[105],"tokens_per_s":[1.6])"),
+            std::string::npos)
+      << replicas;
+  EXPECT_NE(replicas.find(R"("cached_share":[0.25])"), std::string::npos) << replicas;
   Pace().tokens(0, 1);  // nowhere
 }
 
 TEST(History, KeepsADayAndNoMore) {
   History history;
   for (std::size_t i = 0; i < History::kSamplesMax + 100; ++i) {
-    history.close_step("a", {}, static_cast<std::int64_t>(i) * History::kStep.count());
+    history.close_step({.pool = "a"}, {}, static_cast<std::int64_t>(i) * History::kStep.count());
   }
   const auto end = static_cast<std::int64_t>(History::kSamplesMax + 99) * History::kStep.count();
-  const std::string day = history.series_json("", seconds(86400), end);
+  const std::string day = history.series_json({.range = seconds(86400)}, end);
   EXPECT_NE(day.find(R"("step_s":240)"), std::string::npos) << day.substr(0, 60);
-  EXPECT_LE(std::ranges::count(day, ','), 9 * 360 + 20);
-  const std::string minutes = history.series_json("a", seconds(900), end);
+  EXPECT_LE(std::ranges::count(day, ','), 10 * 360 + 20);
+  const std::string minutes = history.series_json({.pool = "a", .range = seconds(900)}, end);
   EXPECT_NE(minutes.find(R"("step_s":5)"), std::string::npos);
-  EXPECT_EQ(history.series_json("b", seconds(900), end).find("unix_s"), std::string::npos);
+  const std::string others = history.series_json({.pool = "b", .range = seconds(900)}, end);
+  EXPECT_EQ(others.find("unix_s"), std::string::npos);
 }
 
 TEST(History, ManyPoolsPushOutTheOneThatWasSilentLongest) {
   History history;
-  for (std::size_t i = 0; i <= History::kPoolsMax; ++i) {
-    history.close_step("pool-" + std::to_string(i), {}, static_cast<std::int64_t>(i) + 1);
+  for (std::size_t i = 0; i <= History::kSeriesMax; ++i) {
+    history.close_step({.pool = "pool-" + std::to_string(i)}, {}, static_cast<std::int64_t>(i) + 1);
   }
   EXPECT_FALSE(history.knows("pool-0"));
   EXPECT_TRUE(history.knows("pool-1"));

@@ -15,6 +15,7 @@ namespace flotilla::gateway {
 
 class History;
 class Metrics;
+class Transfers;
 
 // What the routes share. Outlives them; I/O thread only.
 struct Service {
@@ -28,6 +29,7 @@ struct Service {
   KeyRing& keys;
   UsageTally& tally;
   std::string own_secret;  // opens /v1 for what the server asks of itself
+  Transfers& transfers;
   History& history;
   Metrics& metrics;
   bool bench_runs = false;
@@ -42,6 +44,10 @@ struct Service {
 };
 
 // The routes hold `service` by reference.
+//
+// All that /openapi.json describes; beside them there is only the dashboard.
+void add_all_routes(http::Router& router, Service& service);
+
 void add_request_routes(http::Router& router, Service& service);  // /admin/requests, /v1/requests
 void add_operation_routes(http::Router& router,
                           Service& service);  // /admin/{settings,events,logs,sessions}

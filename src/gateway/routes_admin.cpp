@@ -7,6 +7,7 @@
 #include "gateway/history.h"
 #include "gateway/routes.h"
 #include "gateway/status.h"
+#include "gateway/transfers.h"
 #include "http/sse.h"
 
 namespace flotilla::gateway {
@@ -156,12 +157,14 @@ std::string overview(const Service& service) {
   }
   std::string json = api::overview_json(service.version, service.endpoint, clusters);
   json.back() = ',';  // more members
-  return fmt::format(R"({}"login":{},"history":{}}})", json, service.guard.has_token(),
-                     service.history.newest_json());
+  return fmt::format(R"({}"login":{},"history":{},"transfers":{}}})", json,
+                     service.guard.has_token(), service.history.newest_json(),
+                     api::transfers_array(service.transfers.list()));
 }
 
-bool figures_move(const Control& control) {
-  for (const auto& pool : control.pools()) {
+bool figures_move(const Service& service) {
+  if (service.transfers.running()) return true;
+  for (const auto& pool : service.control.pools()) {
     const auto snapshot = pool->brain().snapshot(pool->now());
     if (snapshot.in_flight > 0 || snapshot.tokens_per_s > 0 ||
         snapshot.replicas_live < snapshot.replicas_total)
@@ -188,7 +191,7 @@ Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::st
   while (open && !exchange.client_gone() && !service.draining) {
     const Instant now = service.clock.now();
     const bool changed = service.control.version() != shown;
-    const bool moved = now - pushed >= kLiveFigures && figures_move(service.control);
+    const bool moved = now - pushed >= kLiveFigures && figures_move(service);
     if (changed || moved || now - pushed >= kHeartbeat) {
       shown = service.control.version();
       pushed = now;

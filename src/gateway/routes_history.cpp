@@ -38,8 +38,15 @@ Task<http::Response> show_history(Service& service, http::Request request, http:
   if (!pool.empty() && !service.history.knows(pool)) {
     co_return fail(Code::NotFound, fmt::format("nothing is known of a pool \"{}\"", pool));
   }
+  const std::string by = request.query("by").value_or("pool");
+  if (by != "pool" && by != "replica") {
+    co_return fail(Error{.code = Code::InvalidArgument,
+                         .message = fmt::format("by is pool or replica, not \"{}\"", by),
+                         .param = "by"});
+  }
+  const History::Wanted wanted{.pool = pool, .replicas = by == "replica", .range = *range};
   co_return http::json_response(
-      200, service.history.series_json(pool, *range, service.clock.unix_ms() / 1000));
+      200, service.history.series_json(wanted, service.clock.unix_ms() / 1000));
 }
 
 Awaitable<void> metrics(Service& service, http::Exchange& exchange) {
@@ -66,7 +73,16 @@ Awaitable<void> sample(Service& service) {
       const History::Gauges gauges{.queue = static_cast<double>(now.queue_depth),
                                    .in_flight = static_cast<double>(now.in_flight),
                                    .replicas_live = static_cast<double>(now.replicas_live)};
-      service.history.close_step(pool->alias(), gauges, service.clock.unix_ms() / 1000);
+      const std::int64_t unix_s = service.clock.unix_ms() / 1000;
+      service.history.close_step({.pool = pool->alias()}, gauges, unix_s);
+      for (const cluster::ReplicaStatus& replica : now.replicas) {
+        if (replica.state == cluster::ReplicaState::Stopped) continue;
+        const History::Gauges its{.queue = static_cast<double>(replica.queued),
+                                  .in_flight = static_cast<double>(replica.busy_count),
+                                  .replicas_live = replica.live ? 1.0 : 0.0};
+        service.history.close_step({.pool = pool->alias(), .node = replica.node.str()}, its,
+                                   unix_s);
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "api/inventory.h"
 #include "gateway/gather.h"
+#include "gateway/model_inventory.h"
 #include "gateway/routes_operator.h"
 #include "model/alias.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 using http::PathParams;
 
-constexpr std::chrono::seconds kAskAgent{30};
 constexpr int kContextMax = 1 << 30;
 
 Result<const api::ClusterSpec*> find_cluster(const Service& service, const std::string& id) {
@@ -25,62 +25,17 @@ Result<const api::ClusterSpec*> find_cluster(const Service& service, const std::
   return cluster;
 }
 
-Awaitable<api::NodeModels> models_of(std::shared_ptr<Machine> machine, api::NodeSpec node) {
-  api::NodeModels out;
-  out.node = node.id;
-  out.models_dir = node.models_dir;
-  if (node.models_dir.empty()) {
-    out.error = "no models folder is set (models_dir of the cluster or the node)";
-    co_return out;
-  }
-  if (!machine) {
-    out.error = "it is not linked to";
-    co_return out;
-  }
-  auto list = co_await machine->link->list_models(node.models_dir, kAskAgent);
-  if (!list) {
-    out.error = list.error().message;
-    co_return out;
-  }
-  out.error = std::move(list->error);
-  out.truncated = list->truncated;
-  out.models = std::move(list->models);
-  co_return out;
-}
-
-// All machines at once; the nodes of one machine have one answer, if they look in one folder.
-Awaitable<api::ClusterModels> models_in(Service& service, api::ClusterSpec cluster) {
-  std::vector<api::NodeSpec> nodes = Control::nodes_of(cluster);
-  // An engine elsewhere holds its model already.
-  std::erase_if(nodes, [](const api::NodeSpec& node) { return !node.has_agent(); });
-  co_await service.control.nodes().meet(nodes);
-  std::map<std::pair<std::string, std::string>, std::size_t> asked;
-  std::vector<Awaitable<api::NodeModels>> works;
-  for (const api::NodeSpec& node : nodes) {
-    if (!asked.try_emplace({machine_key(node), node.models_dir}, works.size()).second) continue;
-    works.push_back(models_of(service.control.nodes().find_machine(node), node));
-  }
-  const auto answers = co_await gather(service.executor, std::move(works));
-  api::ClusterModels out;
-  out.cluster = cluster.id;
-  for (const api::NodeSpec& node : nodes) {
-    out.nodes.push_back(answers[asked.at({machine_key(node), node.models_dir})]);
-    out.nodes.back().node = node.id;
-  }
-  co_return out;
-}
-
 Task<http::Response> list_models(Service& service, http::Request, PathParams params) {
   const auto found = find_cluster(service, params["c"]);
   if (!found) co_return fail(found.error());
-  const auto models = co_await models_in(service, **found);
+  const auto models = co_await models_in(service.control, service.executor, **found);
   co_return http::json_response(200, api::to_json(models));
 }
 
 Task<http::Response> list_all_models(Service& service, http::Request, PathParams) {
   std::vector<Awaitable<api::ClusterModels>> works;
   for (const api::ClusterSpec& cluster : service.control.clusters())
-    works.push_back(models_in(service, cluster));
+    works.push_back(models_in(service.control, service.executor, cluster));
   const auto clusters = co_await gather(service.executor, std::move(works));
   co_return http::json_response(200, api::to_json(clusters));
 }
@@ -142,7 +97,7 @@ Task<http::Response> preflight(Service& service, http::Request request, PathPara
 Awaitable<std::vector<api::ModelEntry>> unloaded_models(Service& service) {
   std::map<std::string, api::ModelEntry> found;
   for (const api::ClusterSpec& cluster : service.control.clusters()) {
-    const api::ClusterModels files = co_await models_in(service, cluster);
+    const api::ClusterModels files = co_await models_in(service.control, service.executor, cluster);
     for (const api::NodeModels& node : files.nodes) {
       for (const api::ModelFile& file : node.models) {
         std::string alias = model::default_alias(file.path);

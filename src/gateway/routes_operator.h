@@ -5,8 +5,9 @@
 namespace flotilla::gateway {
 
 // Routes for those who plan and watch; they hold `service` by reference.
-void add_model_routes(http::Router& router, Service& service);  // files, preflight
-void add_node_routes(http::Router& router, Service& service);   // /admin/nodes
+void add_transfer_routes(http::Router& router, Service& service);  // /admin/models/sync, transfers
+void add_model_routes(http::Router& router, Service& service);     // files, preflight
+void add_node_routes(http::Router& router, Service& service);      // /admin/nodes
 void add_history_routes(http::Router& router,
                         Service& service);  // /metrics, /admin/history; begins to sample
 void add_usage_routes(http::Router& router,

@@ -70,6 +70,15 @@ void Router::on_method_not_allowed(
   method_not_allowed_ = std::move(handler);
 }
 
+std::vector<Router::Pattern> Router::patterns() const {
+  std::vector<Pattern> out;
+  for (const Route& route : routes_) {
+    Pattern& pattern = out.emplace_back(Pattern{.method = route.method, .path = {}});
+    for (const std::string& segment : route.segments) pattern.path += "/" + segment;
+  }
+  return out;
+}
+
 Awaitable<void> Router::handle(Exchange& exchange) const {
   std::vector<std::string> path;
   bool decodable = true;

@@ -24,6 +24,13 @@ class Router {
 
   Awaitable<void> handle(Exchange& exchange) const;
 
+  struct Pattern {
+    std::string method;
+    std::string path;  // as it was added
+    auto operator<=>(const Pattern&) const = default;
+  };
+  std::vector<Pattern> patterns() const;
+
  private:
   struct Route {
     std::string method;

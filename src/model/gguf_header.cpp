@@ -21,6 +21,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are read as they lie in the file");
 
+// Fewer rows than this are not worth their quantisation: little is saved and much is lost.
+constexpr std::uint64_t kSmallRows = 64;
+
 // Far above any real model (the largest have ~70 metadata entries, ~2,000 tensors, 0.3 M tokens).
 constexpr std::int64_t kStatePartMax = 1 << 20;  // a larger part of a recurrent state is a lie
 constexpr std::uint64_t kEntriesMax = 1 << 16;
@@ -244,6 +247,10 @@ Result<std::uint64_t> Parser::read_tensor(const std::string& tensor, std::uint64
   if (tensor == "token_embd.weight" && dimensions == 2) {
     header_.vocabulary = static_cast<std::int64_t>(elements / std::max<std::uint64_t>(row, 1));
     header_.embedding_bytes = static_cast<std::int64_t>(bytes);
+  }
+  if (dimensions == 2 && type.block > 1 && elements / row < kSmallRows) {
+    ++header_.small_quantized;
+    header_.small_quantized_name = tensor;
   }
   header_.has_output = header_.has_output || tensor == "output.weight";
   return bytes;

@@ -30,6 +30,8 @@ struct GgufHeader {
   std::int64_t tensor_count = 0;
   std::int64_t tensor_bytes = 0;
   std::int64_t embedding_bytes = 0;  // of the token embeddings, 0 where another part has them
+  std::int64_t small_quantized = 0;  // matrices of fewer than 64 rows that are quantised
+  std::string small_quantized_name;  // one of them
   bool has_output = false;           // a head of its own: else the embeddings are the head, too
   std::int64_t data_offset = 0;
   std::int64_t file_bytes = 0;

@@ -38,6 +38,8 @@ TEST(GgufHeader, SaysWhatTheModelIs) {
   EXPECT_EQ(header->vocabulary, 5);
   EXPECT_EQ(header->tensor_count, 2);
   EXPECT_EQ(header->tensor_bytes, 640 + 576);
+  EXPECT_EQ(header->small_quantized, 1);
+  EXPECT_EQ(header->small_quantized_name, "blk.0.attn_q.weight");
   EXPECT_EQ(header->split_count, 1);
   EXPECT_FALSE(header->has_chat_template);
 }

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "nodes/child_end.h"
+#include "nodes/child_lines.h"
+#include "platform/files.h"
 
 namespace flotilla::nodes {
 namespace {
@@ -22,7 +24,6 @@ using boost::asio::posix::stream_descriptor;
 
 constexpr std::size_t kOutMax = std::size_t{64} << 10;
 constexpr std::size_t kLinesMax = 16;
-constexpr std::size_t kLineMax = 1000;
 
 Awaitable<void> read_out(stream_descriptor& from, ChildOutput& into) {
   std::array<char, 4096> chunk{};
@@ -35,22 +36,21 @@ Awaitable<void> read_out(stream_descriptor& from, ChildOutput& into) {
 }
 
 Awaitable<void> read_err(stream_descriptor& from, ChildOutput& into) {
-  std::array<char, 1024> chunk{};
-  std::string line;
-  for (;;) {
-    const auto [error, count] = co_await from.async_read_some(boost::asio::buffer(chunk), kAwait);
-    if (error) break;
-    for (const char c : std::string_view(chunk.data(), count)) {
-      if (c != '\n' && c != '\r' && line.size() < kLineMax) line += c;
-      if (c != '\n' || line.empty()) continue;
-      into.err.push_back(std::exchange(line, {}));
-      if (into.err.size() > kLinesMax) into.err.erase(into.err.begin());
-    }
-  }
-  if (!line.empty()) into.err.push_back(std::move(line));
+  std::function<void(std::string)> keep = [&into](std::string line) {
+    into.err.push_back(std::move(line));
+    if (into.err.size() > kLinesMax) into.err.erase(into.err.begin());
+  };
+  co_await read_lines(from, std::move(keep));
 }
 
 }  // namespace
+
+Result<void> check_in_text(const std::string& text) {
+  if (text.size() <= kInTextMax) return {};
+  return fail(Code::TooLarge, fmt::format("{} bytes are more than the {} that a program is told at "
+                                          "its start",
+                                          text.size(), kInTextMax));
+}
 
 std::string ChildOutput::failure() const {
   std::string text = platform::describe(status);
@@ -59,9 +59,12 @@ std::string ChildOutput::failure() const {
 }
 
 Task<ChildOutput> run_child(Executor executor, ChildRun run) {
-  if (run.command.in_file.empty()) run.command.in = platform::Stdio::Null;
+  if (run.command.in_file.empty() && run.in_text.empty()) run.command.in = platform::Stdio::Null;
+  if (auto small = check_in_text(run.in_text); !small) co_return fail(small.error());
   auto process = platform::Process::spawn(run.command);
   if (!process) co_return fail(process.error());
+  if (!run.in_text.empty()) platform::write_some(process->in, run.in_text);
+  process->in.reset();
   ChildOutput output;
   stream_descriptor out(executor, process->out.release());
   stream_descriptor err(executor, process->err.release());

@@ -18,10 +18,15 @@ struct ChildOutput {
   std::string failure() const;
 };
 
-// Runs a program to its end. Without an in_file its stdin is empty. DeadlineExceeded: it was
-// killed.
+// What a pipe takes at once, so that nobody waits for a program that does not read.
+inline constexpr std::size_t kInTextMax = std::size_t{60} << 10;
+Result<void> check_in_text(const std::string& text);
+
+// Runs a program to its end. Without an in_file or in_text its stdin is empty. DeadlineExceeded: it
+// was killed.
 struct ChildRun {
   platform::Command command = {};
+  std::string in_text = {};
   std::chrono::milliseconds limit{};
 };
 Task<ChildOutput> run_child(Executor executor, ChildRun run);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,51 @@ Result<std::string> read_whole(const std::filesystem::path& file, std::uint64_t 
   }
   out.resize(have);
   return out;
+}
+
+Result<Fd> open_part(const std::filesystem::path& file) {
+  Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd)
+    return fail(Code::PermissionDenied,
+                fmt::format("{} cannot be written: {}", file.string(), std::strerror(errno)));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(Code::Conflict, fmt::format("another copy writes {}", file.string()));
+  return fd;
+}
+
+Result<Fd> open_to_read(const std::filesystem::path& file) {
+  Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd) return fd;
+  return fail(errno == ENOENT ? Code::NotFound : Code::PermissionDenied,
+              fmt::format("{} cannot be read: {}", file.string(), std::strerror(errno)));
+}
+
+Result<std::span<char>> read_piece(const Fd& fd, std::span<char> into) {
+  ssize_t count = -1;
+  do count = ::read(fd.get(), into.data(), into.size());
+  while (count < 0 && errno == EINTR);
+  if (count < 0)
+    return fail(Code::Internal, fmt::format("it cannot be read: {}", std::strerror(errno)));
+  return into.first(static_cast<std::size_t>(count));
+}
+
+Result<void> write_piece(const Fd& fd, std::span<const char> bytes) {
+  const int error = write_all(fd, {bytes.data(), bytes.size()});
+  if (error == 0) return {};
+  return fail(error == ENOSPC ? Code::ResourceExhausted : Code::Internal,
+              fmt::format("it cannot be written: {}", std::strerror(error)));
+}
+
+Result<void> cut_file(const Fd& fd, std::int64_t bytes) {
+  if (::ftruncate(fd.get(), bytes) == 0 && ::lseek(fd.get(), bytes, SEEK_SET) == bytes) return {};
+  return fail(Code::Internal, fmt::format("it cannot be cut: {}", std::strerror(errno)));
+}
+
+Result<void> put_in_place(const Fd& fd, const std::filesystem::path& from,
+                          const std::filesystem::path& to) {
+  if (::fsync(fd.get()) == 0 && ::rename(from.c_str(), to.c_str()) == 0) return {};
+  return fail(Code::Internal,
+              fmt::format("{} cannot be put in place: {}", to.string(), std::strerror(errno)));
 }
 
 std::string file_identity(const std::filesystem::path& file) {

@@ -23,6 +23,18 @@ Result<void> write_whole(const std::filesystem::path& file,
 // All of it. NotFound: there is none; ResourceExhausted: it has more than `bytes_max`.
 Result<std::string> read_whole(const std::filesystem::path& file, std::uint64_t bytes_max);
 
+// A file that grows from both ends' point of view: opened for this process alone (Conflict: another
+// has it), made if it is missing, never through a link.
+Result<Fd> open_part(const std::filesystem::path& file);
+Result<Fd> open_to_read(const std::filesystem::path& file);
+// What was read, at most `into`; empty at its end.
+Result<std::span<char>> read_piece(const Fd& fd, std::span<char> into);
+Result<void> write_piece(const Fd& fd, std::span<const char> bytes);
+Result<void> cut_file(const Fd& fd, std::int64_t bytes);
+// On the disk, then in its place.
+Result<void> put_in_place(const Fd& fd, const std::filesystem::path& from,
+                          const std::filesystem::path& to);
+
 // Device, inode, size and change time as one word: the same as long as nobody has put another
 // content there. Empty: there is no file.
 std::string file_identity(const std::filesystem::path& file);

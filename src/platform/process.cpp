@@ -89,6 +89,14 @@ Result<void> set_input_file(SpawnSettings& settings, const Command& command, Fd&
   return {};
 }
 
+// The open file is shared with us from now on, so it must block as programs expect.
+Result<void> set_input_fd(SpawnSettings& settings, int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  if (posix_spawn_file_actions_adddup2(&settings.actions, fd, STDIN_FILENO) != 0)
+    return fail(Code::Internal, "posix_spawn_file_actions_adddup2 failed");
+  return {};
+}
+
 // Own group, default signals, nothing blocked, no other file open.
 void set_attributes(SpawnSettings& settings) {
   sigset_t all;
@@ -177,7 +185,8 @@ Result<Process> Process::spawn(const Command& command) {
   Fd child_in;
   Fd child_out;
   Fd child_err;
-  const auto set_in = command.in_file.empty()
+  const auto set_in = command.in_fd >= 0 ? set_input_fd(settings, command.in_fd)
+                      : command.in_file.empty()
                           ? set_stdio(settings, command.in, STDIN_FILENO, process.in, child_in)
                           : set_input_file(settings, command, child_in);
   if (!set_in) return fail(set_in.error());

@@ -23,6 +23,8 @@ struct Command {
   Stdio in = Stdio::Pipe;
   std::filesystem::path in_file = {};  // not empty: stdin is this file, from in_offset on
   std::int64_t in_offset = 0;
+  int in_fd =
+      -1;  // not -1: stdin is what this one of ours reads from; to be closed after the spawn
   Stdio out = Stdio::Pipe;
   Stdio err = Stdio::Pipe;
 };

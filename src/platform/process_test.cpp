@@ -42,6 +42,17 @@ TEST(Process, PipesCarryBothWays) {
   EXPECT_EQ(cat->wait().exit_code, 0);
 }
 
+TEST(Process, OnesOutputIsAnothersInput) {
+  auto echo = Process::spawn(command("/bin/echo", {"from one"}));
+  ASSERT_TRUE(echo);
+  Command cat = command("/bin/cat", {});
+  cat.in_fd = echo->out.get();
+  auto other = Process::spawn(cat);
+  ASSERT_TRUE(other) << other.error().message;
+  echo->out.reset();
+  EXPECT_EQ(read_all(other->out), "from one\n");
+}
+
 TEST(Process, WritingToADeadChildIsAnError) {
   auto dead = Process::spawn(command("/bin/true", {}));
   ASSERT_TRUE(dead) << dead.error().message;

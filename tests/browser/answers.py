@@ -11,24 +11,26 @@ FIGURES = {
     "ttft_p99_ms": lambda t: 300 + 200 * math.sin(t / 150),
     "gap_p50_ms": lambda t: 22 + 3 * math.sin(t / 60),
     "gap_p99_ms": lambda t: 60 + 25 * math.sin(t / 75),
+    "cached_share": lambda t: 0.5 + 0.4 * math.sin(t / 200),
 }
 END = 1_764_440_000
 
 
-def sample(pool, unix_s, **changes):
+def sample(pool, unix_s, node=None, **changes):
     return {
         "pool": pool,
+        "node": node,
         "unix_s": unix_s,
         **{n: round(f(unix_s), 2) for n, f in FIGURES.items()},
     } | changes
 
 
-def history(*pools, range_s=900, step_s=5, end=END):
+def history(*pools, nodes=(None,), range_s=900, step_s=5, end=END):
     times = list(range(end - range_s + step_s, end + 1, step_s))
     series = [
-        {"pool": pool, "unix_s": times}
+        {"pool": pool, "node": node, "unix_s": times}
         | {name: [round(f(t + 40 * i), 2) for t in times] for name, f in FIGURES.items()}
-        for i, pool in enumerate(pools)
+        for i, (pool, node) in enumerate((pool, node) for pool in pools for node in nodes)
     ]
     return (200, {"range_s": range_s, "step_s": step_s, "pools": series}, 0)
 
@@ -48,6 +50,10 @@ def request(id, **changes):
         "prompt_tokens": 31,
         "cached_tokens": 24,
         "completion_tokens": 120,
+        "prefill_chunks": 1,
+        "gaps": 119,
+        "gap_max_ms": 61.5,
+        "retries": 0,
         "resumed": False,
         "status": 200,
         "end": "completed",
@@ -166,7 +172,19 @@ KEYS = (
                 "created_unix_s": END - 1000,
                 "in_flight": 3,
             },
-            {"id": "key-00000001", "name": "everything-open"},
+            {
+                "id": "key-00000001",
+                "name": "everything-open",
+                "models": [],
+                "weight": 1,
+                "requests_per_min": 0,
+                "tokens_per_min": 0,
+                "max_in_flight": 0,
+                "cache_group": "",
+                "expires_unix_s": 0,
+                "created_unix_s": END,
+                "in_flight": 0,
+            },
         ]
     },
     0,
@@ -188,15 +206,213 @@ USAGE = (
     },
     0,
 )
-TELEMETRY = (
+GPU = {
+    "index": 0,
+    "name": "NVIDIA RTX A4000",
+    "memory_total_bytes": 17_171_480_576,
+    "memory_used_bytes": 6_800_000_000,
+    "busy_percent": 61,
+    "temperature_c": 58,
+    "power_w": None,
+}
+
+
+def telemetry(node, **changes):
+    return (
+        200,
+        {
+            "node": node,
+            "label": node,
+            "transport": "local",
+            "host": "127.0.0.1",
+            "state": "up",
+            "reason": "",
+            "version": "0.1.0",
+            "platform": "linux-x86_64",
+            "outdated": False,
+            "round_trip_ms": 0.4,
+            "memory_total_bytes": 34_000_000_000,
+            "memory_available_bytes": 21_000_000_000,
+            "cpu_load": 5.2,
+            "cores": 8,
+            "replicas": [{"alias": "m", "node": node, "rss_bytes": 312_000_000}],
+            "gpus": [],
+        }
+        | changes,
+        0,
+    )
+
+
+def found_model(model, nodes, missing=(), differing=(), **changes):
+    return {
+        "model": model,
+        "size_bytes": 4_680_000_000,
+        "parts": 1,
+        "family": "llama",
+        "quantization": "Q4_0",
+        "context_trained": 8192,
+        "nodes": list(nodes),
+        "missing": list(missing),
+        "differing": list(differing),
+    } | changes
+
+
+def looked_at(node, error=""):
+    return {"node": node, "models_dir": "/models", "truncated": False, "error": error}
+
+
+MINIS = ("mini-a", "mini-c", "mini-d")
+MODELS = (
     200,
     {
-        "memory_total": 34_000_000_000,
-        "memory_available": 21_000_000_000,
-        "cpu_load": 5.2,
-        "cores": 8,
-        "temperature_c": 61,
-        "link_ms": 0.4,
+        "clusters": [
+            {
+                "cluster": "minis",
+                "models": [
+                    found_model("Meta-Llama-3.1-8B.Q4_0.gguf", MINIS),
+                    found_model(
+                        "Qwen2.5-1.5B.Q8_0.gguf",
+                        ("mini-a", "mini-d"),
+                        missing=["mini-c"],
+                        differing=["mini-d"],
+                    ),
+                    found_model("broken.gguf", ("mini-a",), error="not a GGUF file"),
+                ],
+                "nodes": [
+                    *(looked_at(node) for node in MINIS),
+                    looked_at("mini-b", "it is not linked to"),
+                ],
+            }
+        ]
+    },
+    0,
+)
+
+
+def preflight_node(node, **changes):
+    return {
+        "node": node,
+        "model_present": True,
+        "model_bytes": 4_680_000_000,
+        "family": "llama",
+        "quantization": "Q4_0",
+        "context": 8192,
+        "context_trained": 8192,
+        "weights_bytes": 4_600_000_000,
+        "kv_bytes": 1_000_000_000,
+        "buffer_bytes": 200_000_000,
+        "need_bytes": 5_800_000_000,
+        "free_bytes": 9_000_000_000,
+        "on_devices": False,
+        "advice": "",
+        "replicas_here": 1,
+        "reachable": True,
+        "version": "0.1.0",
+        "outdated": False,
+        "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "differs": "",
+        "disk_free_bytes": 90_000_000_000,
+        "fits": True,
+        "verdict": "fits",
+        "fix": "",
+    } | changes
+
+
+COMPARED = (
+    200,
+    {
+        "cluster": "minis",
+        "model": "Qwen2.5-1.5B.Q8_0.gguf",
+        "batch": False,
+        "width": 1,
+        "fits": False,
+        "limiting_node": "mini-d",
+        "nodes": [
+            preflight_node("mini-a"),
+            preflight_node(
+                "mini-d",
+                hash="60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+                fits=False,
+                differs="its file is of the same size but another",
+                fix="copy it there as it is on node mini-a",
+            ),
+        ],
+    },
+    0,
+)
+
+
+def transfer(ends="running", **node):
+    return {
+        "id": "t1",
+        "cluster": "minis",
+        "model": "Qwen2.5-1.5B.Q8_0.gguf",
+        "source": "mini-a",
+        "state": ends,
+        "total_bytes": 1_890_000_000,
+        "began_unix_ms": END * 1000,
+        "took_s": 0,
+        "nodes": [
+            {
+                "node": "mini-c",
+                "state": "copying",
+                "file": "Qwen2.5-1.5B.Q8_0.gguf",
+                "done_bytes": 720_000_000,
+                "total_bytes": 1_890_000_000,
+                "resumed_bytes": 120_000_000,
+                "bytes_per_s": 61_000_000,
+                "eta_s": 19.2,
+                "error": "",
+            }
+            | node
+        ],
+    }
+
+
+def finding(node, check, level, detail, fix=""):
+    return {
+        "cluster": "minis",
+        "node": node,
+        "check": check,
+        "level": level,
+        "detail": detail,
+        "fix": fix,
+    }
+
+
+DOCTOR = (
+    200,
+    {
+        "ok": False,
+        "findings": [
+            finding("mini-a", "link", "ok", "up, 0.4 ms"),
+            finding("mini-b", "link", "failure", "mini-b does not answer", "look at the machine"),
+            finding("mini-c", "disk", "warning", "812 MiB are free", "make room"),
+        ],
+    },
+    0,
+)
+TRUST = (
+    200,
+    {
+        "node": "mini-a",
+        "host": "mini-a.lan",
+        "fingerprints": ["SHA256:47DEQpj8HBSaTImWhhE8OtCY0J3g1kZm9q3sVdQ7Rk0 (ED25519)"],
+        "file": "/home/user/.ssh/known_hosts",
+        "known": False,
+        "changed": True,
+    },
+    0,
+)
+BOOTSTRAP = (
+    200,
+    {
+        "node": "mini-a",
+        "platform": "macos-arm64",
+        "path": "/opt/homebrew/bin/flotilla",
+        "version": "0.1.0",
+        "restarted": True,
+        "up": True,
     },
     0,
 )
@@ -208,7 +424,7 @@ LOG = (
 def everything(stand_in):
     """All routes answer, as on a server of this page's own age."""
     alias = "smollm2-135m-instruct"
-    stand_in.history = [sample(alias, END)]
+    stand_in.history = [sample(alias, END), sample(alias, END, node="local-1")]
     live = request("req-live", phase="answering", status=None, end=None, completion_tokens=55)
     gone = request("req-gone", status=499, end="the client went away", ttft_ms=None, resumed=True)
     stand_in.answers |= {
@@ -221,6 +437,12 @@ def everything(stand_in):
         ("GET", "/admin/sessions"): SESSIONS,
         ("GET", "/admin/keys"): KEYS,
         ("GET", "/admin/usage"): USAGE,
+        ("GET", "/admin/models"): MODELS,
+        ("GET", "/admin/clusters/minis/preflight"): COMPARED,
+        ("GET", "/admin/doctor"): DOCTOR,
+        ("POST", "/admin/nodes/mini-a/trust"): TRUST,
+        ("POST", "/admin/nodes/mini-a/bootstrap"): BOOTSTRAP,
     }
     for node in ("local-1", "local-2", "mini-a", "mini-c", "mini-d"):
-        stand_in.answers[("GET", f"/admin/nodes/{node}/telemetry")] = TELEMETRY
+        gpus = [GPU] if node == "mini-a" else []
+        stand_in.answers[("GET", f"/admin/nodes/{node}/telemetry")] = telemetry(node, gpus=gpus)

@@ -47,10 +47,17 @@ def replica(index, **changes):
         "restarts": 0,
         "attempts": 0,
         "next_retry_in_s": None,
-        "last_error": "",
+        "last_error": None,
+        "log_tail": None,
         "model_bytes": 98_000_000,
         "loaded_bytes": 98_000_000,
         "tokens_per_s": 0.0,
+        "step_overhead": 0.02,
+        "resident_bytes": 312_000_000,
+        "trimmed": None,
+        "sessions_stored": 3,
+        "session_store_bytes": 41_000_000,
+        "session_store_disk_bytes": 0,
     } | changes
 
 
@@ -62,9 +69,12 @@ def pool(alias="smollm2-135m-instruct", replicas=None, **changes):
         "generation": 1,
         "is_replica": True,
         "batch": True,
-        "batch_reason": "",
+        "batch_reason": None,
         "batch_size": 8,
         "exact_resume": True,
+        "context_length": 8192,
+        "quantization": "Q4_1",
+        "size_bytes": 98_000_000,
         "replicas_live": sum(r["live"] for r in replicas),
         "replicas_total": len(replicas),
         "queue_depth": 0,
@@ -75,7 +85,14 @@ def pool(alias="smollm2-135m-instruct", replicas=None, **changes):
 
 
 def node(id, **changes):
-    return {"id": id, "label": id, "transport": "local", "state": "up", "reason": ""} | changes
+    return {
+        "id": id,
+        "label": id,
+        "transport": "local",
+        "host": "127.0.0.1",
+        "state": "up",
+        "reason": "",
+    } | changes
 
 
 def cluster(id="local", label="This machine", nodes=None, pools=(), loading=()):
@@ -123,7 +140,8 @@ class StandIn:
         self._changed = threading.Condition()
         self._version = 0
         self._clusters = []
-        self.history = []  # the newest sample of each pool, as the stream has it
+        self.history = []  # the newest sample of each pool and replica, as the stream has it
+        self.transfers = []
         self.silent = False
         self.refusal = None  # (status, body) of the stream itself
         self.requests = []  # (method, path, body) of what the page sent
@@ -159,6 +177,17 @@ class StandIn:
             self._clusters = copy.deepcopy(list(clusters))
             self._version += 1
             self._changed.notify_all()
+
+    def overview(self):
+        """One event of the stream."""
+        return {
+            "version": "0.1.0",
+            "endpoint": f"{self.url}/v1",
+            "clusters": self._clusters,
+            "login": False,
+            "history": self.history,
+            "transfers": self.transfers,
+        }
 
     def close(self):
         self.go_on.set()
@@ -213,12 +242,7 @@ class StandIn:
                     seen = self._version
                     if seen == -1:
                         return
-                    state = {
-                        "version": "0.1.0",
-                        "endpoint": f"{self.url}/v1",
-                        "clusters": self._clusters,
-                        "history": self.history,
-                    }
+                    state = self.overview()
                 if not self.silent:
                     request.wfile.write(b"data: " + json.dumps(state).encode() + b"\n\n")
                     request.wfile.flush()
@@ -313,7 +337,7 @@ def busy_fleet(t=0.0):
         "nodes": [
             {
                 "node": "local-1",
-                "phase": "weights",
+                "phase": "loading",
                 "loaded_bytes": int(wave(2, 2e8, 9e8)),
                 "total_bytes": 1_120_000_000,
                 "bytes_per_s": 31_000_000,
@@ -321,7 +345,7 @@ def busy_fleet(t=0.0):
             },
             {
                 "node": "local-2",
-                "phase": "weights",
+                "phase": "loading",
                 "loaded_bytes": 402_000_000,
                 "total_bytes": 1_120_000_000,
                 "bytes_per_s": 0,

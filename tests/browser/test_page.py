@@ -188,6 +188,30 @@ def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field
     ]
 
 
+def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
+    page.open(stand_in.url)
+    page.wait_text(".harbour", "flotilla load")
+    page.button("Add Argo cluster", "header").click()
+    page.field("Id").send_keys("minis")
+    page.field("Local nodes").clear()
+    page.field("Local nodes").send_keys("0")
+    page.wait_text("dialog", "A whole number from 1 to 64")
+    page.button("Add a machine", "dialog").click()
+    page.button("Add cluster", "dialog").click()
+    page.wait_text("dialog", "A host's name or address.")
+    page.field("Host").send_keys("mini-a.lan")
+    refused = {"detail": "Permission denied; run: ssh-copy-id mini-a.lan"}
+    stand_in.answers[("POST", "/admin/nodes/test")] = (422, refused, 0)
+    page.button("Test", "dialog").click()
+    page.wait_text("dialog", "run: ssh-copy-id mini-a.lan")
+    assert page.complaints_of_axe() == []
+    page.screenshots("dialog-add-machine")
+    page.button("Add cluster", "dialog").click()
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    nodes = stand_in.requests[-1][2]["nodes"]
+    assert nodes == [{"id": "minis-1", "transport": "ssh", "host": "mini-a.lan"}]
+
+
 def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand_in):
     path = "/admin/clusters/local/load"
     stand_in.show(cluster())

@@ -11,7 +11,18 @@ from selenium.webdriver.common.keys import Keys
 from stand_in import built_page, busy_fleet, cluster, pool
 from support import ALIAS, Stream
 
-PAGES = ["clusters", "chat", "live", "bench", "nodes", "keys", "settings", "logs", "api"]
+PAGES = [
+    "clusters",
+    "chat",
+    "live",
+    "bench",
+    "nodes",
+    "models",
+    "keys",
+    "settings",
+    "logs",
+    "api",
+]
 FIRST_LOAD_MAX = 250_000
 
 
@@ -22,15 +33,20 @@ def go(page, server, name):
 
 def fill(page, stand_in, name):
     """The page with something on it."""
-    stand_in.show(*busy_fleet())
     answers.everything(stand_in)
+    stand_in.transfers = [answers.transfer()]
+    stand_in.show(*busy_fleet())
     go(page, stand_in, name)
     wanted = {"live": ".chart canvas", "settings": ".setting", "logs": ".log", "nodes": ".facts"}
     wanted["keys"] = "[data-usage]"
+    wanted["models"] = "[data-model]"
     page.wait("its content", lambda: page.find_all(wanted.get(name, "main > *")))
     if name == "bench":
         page.button("Measure").click()
         page.wait("the result", lambda: page.find_all(".gantt-node"))
+    if name == "nodes":
+        page.button("Check everything").click()
+        page.wait("the findings", lambda: page.find_all("[data-level]"))
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -53,7 +69,7 @@ def test_a_page_whose_routes_the_server_lacks_says_so_politely(page, stand_in, n
     if name == "bench":
         stand_in.answers[("POST", "/admin/bench")] = (404, {"detail": "there is nothing at x"}, 0)
         page.button("Measure").click()
-    if name in ("live", "bench", "keys", "settings", "logs"):
+    if name in ("live", "bench", "models", "keys", "settings", "logs"):
         page.wait_text(".unavailable", "This server does not offer")
     assert not page.find_all("main .trouble, main [role=alert]")
     assert page.complaints_of_axe() == []
@@ -82,14 +98,28 @@ def test_charts_are_read_once_and_go_on_with_the_stream(page, stand_in):
     answers.everything(stand_in)
     stand_in.answers[("GET", "/admin/history")] = answers.history(ALIAS)
     go(page, stand_in, "live")
-    page.wait("4 charts", lambda: len(page.find_all(".chart canvas")) == 4)
+    page.wait("5 charts", lambda: len(page.find_all(".chart canvas")) == 5)
     stand_in.history = [answers.sample(ALIAS, answers.END + 5, tokens_per_s=417, queue=31)]
     page.wait_text(".charts", "417", timeout=5)
-    assert "31" in page.text(".chart:last-child")
+    assert "31" in page.text(".chart:nth-child(4)")
     asked = [r for r in stand_in.requests if "history" in r[1]]
     assert len(asked) == 1, "no polling"
     page.button("24 h").click()
     page.wait("the day", lambda: "range=86400" in str(stand_in.requests))
+
+
+def test_charts_show_one_pools_replicas(page, stand_in):
+    answers.everything(stand_in)
+    stand_in.show(cluster(pools=[pool()]))
+    go(page, stand_in, "live")
+    page.wait("the charts", lambda: page.find_all(".chart canvas"))
+    both = answers.history(ALIAS, nodes=("local-1", "local-2"))
+    stand_in.answers[("GET", "/admin/history")] = both
+    page.button("Replicas").click()
+    page.wait_text(".chart-legend", "local-1")
+    assert f"by=replica&pool={ALIAS}" in str(stand_in.requests)
+    stand_in.history = [answers.sample(ALIAS, answers.END + 5, node="local-2", tokens_per_s=271)]
+    page.wait_text(".chart-legend", "271", timeout=5)
 
 
 def test_request_is_cancelled_and_its_timeline_opens(page, stand_in):

@@ -1,12 +1,12 @@
 // Asks /v1/chat/completions and reads the answer as it comes.
 import { request } from "../access";
 import { problemOf } from "../api";
-import { flag, list, number, or, record, text } from "../decode";
+import { flag, list, number, or, record, schema, text } from "../decode";
 import { takeEvents } from "../follow";
 import { type Message } from "./settings";
 import { type Answer, type Served, type Usage } from "./state";
 
-const served = record({
+const served = schema("ServedBy", {
   node: or(text, ""),
   replica: or(text, ""),
   queued_ms: or(number, 0),
@@ -22,7 +22,7 @@ const choice = record({
 });
 const chunk = record({
   choices: or(list(choice), []),
-  usage: or(record({ prompt_tokens: number, completion_tokens: number }), null),
+  usage: or(schema("ChatUsage", { prompt_tokens: number, completion_tokens: number }), null),
   x_flotilla: or(served, null),
   error: or(record({ message: or(text, "") }), null),
 });

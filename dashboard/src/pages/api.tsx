@@ -42,7 +42,8 @@ export function ApiPage({ fleet }: { fleet: Fleet }) {
         <h2 id="operators">Operate the fleet</h2>
         <p class="muted">
           What this page does is a route below <code>/admin</code>, and a command:{" "}
-          <code>flotilla status</code>.
+          <code>flotilla status</code>. All of it is described in{" "}
+          <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).
         </p>
         {administration(server, cluster).map(({ name, code }) => (
           <div key={name} class="example" data-example={name}>

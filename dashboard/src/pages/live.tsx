@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Fleet } from "../api";
-import { extend, type History, history, historyPath, ranges } from "../history";
+import { type By, extend, type History, history, historyPath, ranges } from "../history";
 import { Charts } from "../panels/charts";
 import { Requests } from "../panels/requests";
 import { Sessions } from "../panels/sessions";
@@ -8,27 +8,46 @@ import { Choice } from "../parts/choice";
 import { Unavailable } from "../parts/unavailable";
 import { useAsked } from "../use_asked";
 
-const poolsAtOnce = 6;
+const linesAtOnce = 6;
+const bys: { value: By; label: string }[] = [
+  { value: "pool", label: "Pools" },
+  { value: "replica", label: "Replicas" },
+];
+
+interface Wanted {
+  range_s: number;
+  by: By;
+  pool: string;
+}
 
 // The last minutes or hours: read once, then the stream goes on with it.
-function useHistory(fleet: Fleet, range_s: number, generation: number) {
-  const asked = useAsked(historyPath(range_s), history, generation);
+function useHistory(fleet: Fleet, wanted: Wanted, generation: number) {
+  const { range_s, by, pool } = wanted;
+  const path = historyPath(range_s, by, pool);
+  const asked = useAsked(path, history, generation);
   const [known, set] = useState<History | null>(null);
+  const ours = fleet.history.filter((sample) =>
+    by === "replica" ? sample.node !== "" && sample.pool === pool : sample.node === "",
+  );
+  useEffect(() => set(null), [path]);
   useEffect(() => {
     if (asked.tag === "known") set(asked.value);
   }, [asked]);
-  useEffect(() => set((before) => before && extend(before, fleet.history)), [fleet]);
+  useEffect(() => set((before) => before && extend(before, ours)), [fleet]);
   return { asked, known };
 }
 
 export function LivePage({ fleet, generation }: { fleet: Fleet; generation: number }) {
   const [range_s, setRange] = useState<number>(ranges[0].s);
   const [only, setOnly] = useState("");
-  const { asked, known } = useHistory(fleet, range_s, generation);
-  const names = known?.pools.map((series) => series.pool) ?? [];
+  const [by, split] = useState<By>("pool");
+  const aliases = fleet.clusters.flatMap((cluster) => cluster.pools.map((pool) => pool.alias));
+  const one = aliases.includes(only) ? only : (aliases[0] ?? "");
+  const { asked, known } = useHistory(fleet, { range_s, by, pool: one }, generation);
+  const names = [...new Set([...(known?.pools.map((series) => series.pool) ?? []), ...aliases])];
   const pools = (known?.pools ?? [])
-    .filter((series) => !names.includes(only) || series.pool === only)
-    .slice(0, poolsAtOnce);
+    .filter((series) => by === "replica" || !names.includes(only) || series.pool === only)
+    .slice(0, linesAtOnce);
   return (
     <div class="page">
       <header class="page-head">
@@ -38,15 +57,21 @@ export function LivePage({ fleet, generation }: { fleet: Fleet; generation: numb
           <select
             class="search"
             aria-label="Pools shown"
-            value={names.includes(only) ? only : ""}
+            value={by === "replica" ? one : names.includes(only) ? only : ""}
             onChange={(event) => setOnly(event.currentTarget.value)}
           >
-            <option value="">All pools</option>
+            {by === "pool" && <option value="">All pools</option>}
             {names.map((name) => (
               <option key={name}>{name}</option>
             ))}
           </select>
         )}
+        <Choice
+          name="Lines for"
+          options={bys}
+          chosen={by}
+          choose={split}
+        />
         <Choice
           name="Time shown"
           options={ranges.map((range) => ({ value: range.s, label: range.label }))}
@@ -56,7 +81,7 @@ export function LivePage({ fleet, generation }: { fleet: Fleet; generation: numb
       </header>
       {asked.tag === "missing" && <Unavailable what="a history" route="GET /admin/history" />}
       {asked.tag === "failed" && <p class="panel trouble">{asked.message}</p>}
-      {known && pools.length > 0 && <Charts history={known} pools={pools} />}
+      {known && pools.length > 0 && <Charts history={known} lines={pools} />}
       {known && pools.length === 0 && (
         <p class="panel muted">The charts begin as soon as a model is loaded.</p>
       )}

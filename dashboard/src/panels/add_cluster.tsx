@@ -1,7 +1,15 @@
 import { useState } from "preact/hooks";
-import { type NewCluster, putCluster } from "../api";
+import {
+  newNode,
+  type NewCluster,
+  type NodeSpec,
+  putCluster,
+  specOf,
+  wrongNode,
+} from "../cluster_spec";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
+import { NodeFields } from "./node_fields";
 
 const idForm = /^[a-z0-9][a-z0-9-]{0,40}$/;
 const nodesMax = 64;
@@ -13,10 +21,12 @@ export function wrongId(id: string, taken: readonly string[]): string {
   return taken.includes(id) ? `There is a cluster '${id}' already.` : "";
 }
 
-export function wrongCount(nodes: string): string {
+// With machines of its own a cluster needs none here.
+export function wrongCount(nodes: string, others = 0): string {
+  const least = others > 0 ? 0 : 1;
   const value = Number(nodes);
-  const good = /^[0-9]+$/.test(nodes) && value >= 1 && value <= nodesMax;
-  return good ? "" : `A whole number from 1 to ${nodesMax}.`;
+  const good = /^[0-9]+$/.test(nodes) && value >= least && value <= nodesMax;
+  return good ? "" : `A whole number from ${least} to ${nodesMax}.`;
 }
 
 export function wrongFolder(folder: string): string {
@@ -30,24 +40,28 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
   const [label, setLabel] = useState("");
   const [nodes, setNodes] = useState("2");
   const [folder, setFolder] = useState("");
+  const [others, setOthers] = useState<readonly NodeSpec[]>([]);
   const [tried, setTried] = useState(false);
-  const wrong = { id: wrongId(id, taken), nodes: wrongCount(nodes) };
+  const wrong = { id: wrongId(id, taken), nodes: wrongCount(nodes, others.length) };
+  const made: NewCluster = {
+    id,
+    label: label.trim(),
+    models_dir: folder.trim(),
+    local: wrong.nodes ? 0 : Number(nodes),
+    others: [...others],
+  };
+  const spec = specOf(made);
 
   async function submit() {
     setTried(true);
-    if (wrong.id || wrong.nodes || wrongFolder(folder))
+    const bad = others.some((n) => wrongNode(n, spec).id || wrongNode(n, spec).where);
+    if (wrong.id || wrong.nodes || wrongFolder(folder) || bad)
       return { ok: false as const, status: 0, message: "" };
-    const made: NewCluster = {
-      id,
-      label: label.trim(),
-      nodes: Number(nodes),
-      models_dir: folder.trim(),
-    };
     return putCluster(made);
   }
 
   return (
-    <Dialog title="Add Argo cluster" action="Add cluster" close={close} submit={submit}>
+    <Dialog title="Add Argo cluster" action="Add cluster" wide close={close} submit={submit}>
       <Field
         label="Id"
         hint="Used in addresses and commands; it cannot be changed later."
@@ -82,6 +96,29 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
         wrong={wrong.nodes}
         numeric
       />
+      {others.length > 0 && (
+        <ul class="node-list" aria-label="Other machines">
+          {others.map((node, index) => (
+            <NodeFields
+              key={index}
+              node={node}
+              spec={spec}
+              tried={tried}
+              change={(changed) => setOthers(others.map((n, at) => (at === index ? changed : n)))}
+              remove={() => setOthers(others.filter((n) => n !== node))}
+            />
+          ))}
+        </ul>
+      )}
+      <p>
+        <button
+          type="button"
+          class="button small"
+          onClick={() => setOthers([...others, newNode({ ...spec, id: id || "node" }, "ssh")])}
+        >
+          Add a machine
+        </button>
+      </p>
       <Field
         label="Models folder"
         hint="Its models are offered when you load. Empty: you give whole paths."

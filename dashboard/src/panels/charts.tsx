@@ -1,4 +1,4 @@
-import { type Figure, type History, type Series } from "../history";
+import { type Figure, type History, nameOf, type Series } from "../history";
 import { Chart, type Line } from "../parts/chart";
 
 const ms = (value: number) =>
@@ -44,6 +44,12 @@ const plots: Plot[] = [
     ],
     format: whole,
   },
+  {
+    title: "Prompt tokens from the cache",
+    unit: "share of what was asked",
+    figures: [["cached_share", "", false]],
+    format: (value) => `${Math.round(value * 100)} %`,
+  },
 ];
 
 // All pools on one line of time: where a pool has no sample there is no value.
@@ -59,14 +65,14 @@ function linesOf(plot: Plot, pools: readonly Series[], at: Map<number, number>):
       pool.unix_s.forEach((time, index) => {
         values[at.get(time) ?? 0] = pool[figure][index] ?? null;
       });
-      const label = pools.length > 1 ? `${pool.pool}${suffix}` : suffix.trim() || pool.pool;
+      const label = pools.length > 1 ? `${nameOf(pool)}${suffix}` : suffix.trim() || nameOf(pool);
       return { label, colour: dashed && pools.length === 1 ? 1 : colour, dashed, values };
     }),
   );
 }
 
-export function Charts({ history, pools }: { history: History; pools: readonly Series[] }) {
-  const { times, at } = align(pools);
+export function Charts({ history, lines }: { history: History; lines: readonly Series[] }) {
+  const { times, at } = align(lines);
   return (
     <div class="charts">
       {plots.map((plot) => (
@@ -75,7 +81,7 @@ export function Charts({ history, pools }: { history: History; pools: readonly S
           title={plot.title}
           unit={plot.unit}
           times={times}
-          lines={linesOf(plot, pools, at)}
+          lines={linesOf(plot, lines, at)}
           range_s={history.range_s}
           format={plot.format}
         />

@@ -1,12 +1,13 @@
-import { type Cluster, type Node } from "../api";
+import { type Cluster, type Fleet, type Node } from "../api";
 import { count } from "../format";
 import { Command } from "../parts/command";
 import { Tip, type Tone } from "../parts/tip";
-import { poolsShown, poolTrack, type Tracks } from "../state";
+import { poolsShown, poolTrack, replicaTrack, type Tracks, ttftOf } from "../state";
 import { Loader } from "./loader";
 import { PoolRow } from "./pool_row";
 
 interface Props {
+  fleet: Fleet;
   cluster: Cluster;
   tracks: Tracks;
   isOpen: (track: string) => boolean;
@@ -60,7 +61,7 @@ function NothingLoaded({ cluster, load }: { cluster: Cluster; load: () => void }
 }
 
 export function ClusterPanel(props: Props) {
-  const { cluster, tracks, isOpen, toggle, load, unload, manage, edit } = props;
+  const { fleet, cluster, tracks, isOpen, toggle, load, unload, manage, edit } = props;
   const { id, label, kind, nodes, pools, loading } = cluster;
   return (
     <section class="cluster" data-cluster={id} aria-labelledby={`cluster-${id}`}>
@@ -102,6 +103,8 @@ export function ClusterPanel(props: Props) {
             key={pool.alias}
             pool={pool}
             track={tracks.by.get(track) ?? []}
+            trackOf={(node) => tracks.by.get(replicaTrack(track, node)) ?? []}
+            ttftOf={(node) => ttftOf(fleet, pool.alias, node)}
             open={isOpen(track)}
             toggle={() => toggle(track)}
             unload={() => unload(pool.alias)}

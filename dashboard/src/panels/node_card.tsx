@@ -1,51 +1,84 @@
 import { bytes, rate } from "../format";
-import { type NodeShown, telemetry, telemetryPath } from "../nodes";
+import { type Gpu, type NodeShown, telemetry, telemetryPath } from "../nodes";
 import { Bar } from "../parts/bar";
 import { useAsked } from "../use_asked";
 import { nodeTone } from "./cluster";
 
+function GpuFact({ gpu, of }: { gpu: Gpu; of: string }) {
+  const { memory_used_bytes, memory_total_bytes, busy_percent, temperature_c, power_w } = gpu;
+  const more = [
+    ...(busy_percent === null ? [] : [`${Math.round(busy_percent)} % busy`]),
+    ...(temperature_c === null ? [] : [`${Math.round(temperature_c)} °C`]),
+    ...(power_w === null ? [] : [`${Math.round(power_w)} W`]),
+  ];
+  return (
+    <div data-gpu={gpu.index}>
+      <dt>
+        Device {gpu.index}, {gpu.name}
+      </dt>
+      <dd class="num">
+        <Bar
+          value={memory_used_bytes}
+          of={memory_total_bytes}
+          words={`Memory used on device ${gpu.index} of ${of}`}
+        />
+        {bytes(memory_used_bytes)} of {bytes(memory_total_bytes)}
+        {more.length > 0 && <span class="muted"> · {more.join(" · ")}</span>}
+      </dd>
+    </div>
+  );
+}
+
 function Facts({ id, when }: { id: string; when: string }) {
   const asked = useAsked(telemetryPath(id), telemetry, when);
-  if (asked.tag !== "known") return null;
-  const { memory_total, memory_available, cpu_load, cores, temperature_c, link_ms } = asked.value;
-  const used = memory_total !== null ? memory_total - (memory_available ?? 0) : 0;
+  if (asked.tag !== "known" || asked.value.memory_total_bytes === 0) return null;
+  const { memory_total_bytes, memory_available_bytes, cpu_load, cores } = asked.value;
+  const { round_trip_ms, version, platform, outdated, replicas, gpus } = asked.value;
+  const used = memory_total_bytes - memory_available_bytes;
+  const ours = replicas.reduce((sum, replica) => sum + replica.rss_bytes, 0);
   return (
     <dl class="facts">
-      {memory_total !== null && (
-        <div>
-          <dt>Memory</dt>
-          <dd class="num">
-            <Bar value={used} of={memory_total} words={`Memory used on ${id}`} />
-            {bytes(used)} of {bytes(memory_total)}
-          </dd>
-        </div>
-      )}
-      {cpu_load !== null && cores !== null && (
-        <div>
-          <dt>Processor</dt>
-          <dd class="num">
-            <Bar value={cpu_load} of={cores} words={`Cores busy on ${id}`} />
-            {cpu_load.toFixed(1)} of {cores} cores
-          </dd>
-        </div>
-      )}
-      {temperature_c !== null && (
-        <div>
-          <dt>Temperature</dt>
-          <dd class="num">{Math.round(temperature_c)} °C</dd>
-        </div>
-      )}
-      {link_ms !== null && (
-        <div>
-          <dt>Link</dt>
-          <dd class="num">{link_ms.toFixed(1)} ms</dd>
-        </div>
-      )}
+      <div>
+        <dt>Memory</dt>
+        <dd class="num">
+          <Bar value={used} of={memory_total_bytes} words={`Memory used on ${id}`} />
+          {bytes(used)} of {bytes(memory_total_bytes)}
+          {ours > 0 && <span class="muted"> · {bytes(ours)} in runners</span>}
+        </dd>
+      </div>
+      <div>
+        <dt>Processor</dt>
+        <dd class="num">
+          <Bar value={cpu_load} of={cores} words={`Cores busy on ${id}`} />
+          {cpu_load.toFixed(1)} of {cores} cores
+        </dd>
+      </div>
+      {gpus.map((gpu) => (
+        <GpuFact key={gpu.index} gpu={gpu} of={id} />
+      ))}
+      <div>
+        <dt>Link</dt>
+        <dd class="num">{round_trip_ms.toFixed(1)} ms</dd>
+      </div>
+      <div>
+        <dt>Program</dt>
+        <dd>
+          {version} {platform}
+          {outdated && <span class="trouble"> · another version than the server's</span>}
+        </dd>
+      </div>
     </dl>
   );
 }
 
-export function NodeCard({ shown, generation }: { shown: NodeShown; generation: number }) {
+interface Props {
+  shown: NodeShown;
+  generation: number;
+  trust: () => void;
+  install: () => void;
+}
+
+export function NodeCard({ shown, generation, trust, install }: Props) {
   const { node, clusters, work } = shown;
   const tone = nodeTone(node);
   const loads = work.map(({ pool, replica }) => `${pool.alias}${replica.live}`).join();
@@ -78,6 +111,26 @@ export function NodeCard({ shown, generation }: { shown: NodeShown; generation: 
         ))}
         {work.length === 0 && <li class="muted">Nothing is loaded here.</li>}
       </ul>
+      {node.transport === "ssh" && (
+        <p class="node-orders">
+          <button
+            type="button"
+            class="button small quiet"
+            aria-label={`Host key of ${node.id}`}
+            onClick={trust}
+          >
+            Host key
+          </button>
+          <button
+            type="button"
+            class="button small quiet"
+            aria-label={`Install Flotilla on ${node.id}`}
+            onClick={install}
+          >
+            Install Flotilla
+          </button>
+        </p>
+      )}
     </article>
   );
 }

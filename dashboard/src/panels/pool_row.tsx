@@ -9,6 +9,8 @@ import { ReplicaLine } from "./replica_line";
 interface Props {
   pool: Pool;
   track: Track;
+  trackOf: (node: string) => Track;
+  ttftOf: (node: string) => number | null;
   open: boolean;
   toggle: () => void;
   unload: () => void;
@@ -25,7 +27,8 @@ function Figure({ name, value, label }: { name: string; value: string; label: st
 }
 
 // One pool; opens to one line a replica.
-export function PoolRow({ pool, track, open, toggle, unload, manage }: Props) {
+export function PoolRow(props: Props) {
+  const { pool, track, trackOf, ttftOf, open, toggle, unload, manage } = props;
   const lines = useId();
   const speed = rate(pool.tokens_per_s);
   return (
@@ -72,6 +75,8 @@ export function PoolRow({ pool, track, open, toggle, unload, manage }: Props) {
               key={replica.index}
               replica={replica}
               width={widthOf(pool)}
+              track={trackOf(replica.node)}
+              ttft_ms={ttftOf(replica.node)}
               manage={() => manage(replica.node)}
             />
           ))}

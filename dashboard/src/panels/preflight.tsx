@@ -27,6 +27,7 @@ function Rows({ preflight }: { preflight: Preflight }) {
               <td class="num">{bytes(node.need_bytes)}</td>
               <td class="num">
                 {bytes(node.free_bytes)}
+                {node.on_devices && <span class="muted"> on its devices</span>}
                 {node.replicas_here > 1 && <span class="muted"> for {node.replicas_here}</span>}
               </td>
               <td class={node.fits ? "fits" : "trouble"}>
@@ -57,6 +58,7 @@ export function PreflightTable({ asked }: { asked: Asked<Preflight> }) {
           {!fits && limit && (
             <p class="trouble">
               <strong>{limiting_node}</strong> decides: {limit.verdict}
+              {limit.fix && <span class="hint"> {limit.fix}</span>}
             </p>
           )}
           {fits && limit && (

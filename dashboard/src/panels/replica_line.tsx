@@ -3,6 +3,8 @@ import { bytes, count, rate } from "../format";
 import { Bar } from "../parts/bar";
 import { Hull } from "../parts/hull";
 import { type Tone } from "../parts/tip";
+import { Wake } from "../parts/wake";
+import { type Track } from "../state";
 import { Recovery } from "./pills";
 
 export function toneOf(replica: Replica): Tone {
@@ -26,11 +28,27 @@ function Progress({ replica }: { replica: Replica }) {
 interface Props {
   replica: Replica;
   width: number;
+  track: Track;
+  ttft_ms: number | null;
   manage: () => void;
 }
 
-export function ReplicaLine({ replica, width, manage }: Props) {
-  const { node, host, live, state, busy_count, queued, restarts, tokens_per_s } = replica;
+function Facts({ replica, ttft_ms }: { replica: Replica; ttft_ms: number | null }) {
+  const facts = [
+    ...(ttft_ms === null ? [] : [`first token ${Math.round(ttft_ms)} ms`]),
+    ...(replica.resident_bytes > 0 ? [`${bytes(replica.resident_bytes)} memory`] : []),
+    ...(replica.restarts > 0 ? [count(replica.restarts, "restart")] : []),
+  ];
+  return (
+    <span class="muted">
+      {facts.join(" · ")}
+      {replica.restarts > 0 && replica.last_error && <>, last: {replica.last_error}</>}
+    </span>
+  );
+}
+
+export function ReplicaLine({ replica, width, track, ttft_ms, manage }: Props) {
+  const { node, host, live, state, busy_count, queued, tokens_per_s } = replica;
   const ahead = Math.max(0, busy_count - width);
   const busy = Math.min(busy_count, width);
   return (
@@ -65,6 +83,7 @@ export function ReplicaLine({ replica, width, manage }: Props) {
       <span class="replica-rate num">
         {live && (
           <>
+            <Wake track={track} words={`Tokens per second of ${node}, now ${rate(tokens_per_s)}`} />
             {rate(tokens_per_s)} <small>tokens/s</small>
           </>
         )}
@@ -76,12 +95,7 @@ export function ReplicaLine({ replica, width, manage }: Props) {
             <Recovery replica={replica} />
           </span>
         )}
-        {live && restarts > 0 && (
-          <span class="muted">
-            {count(restarts, "restart")}
-            {replica.last_error && <>, last: {replica.last_error}</>}
-          </span>
-        )}
+        {live && <Facts replica={replica} ttft_ms={ttft_ms} />}
       </span>
       <button
         type="button"

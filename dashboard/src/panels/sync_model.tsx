@@ -1,0 +1,52 @@
+import { useState } from "preact/hooks";
+import { syncModel } from "../api";
+import { bytes, count } from "../format";
+import { type FoundModel, wanting } from "../inventory";
+import { Dialog } from "../parts/dialog";
+
+interface Props {
+  cluster: string;
+  model: FoundModel;
+  close: () => void;
+}
+
+// A model goes to the nodes that are chosen; where another file has its name that one is replaced.
+export function SyncModel({ cluster, model, close }: Props) {
+  const all = wanting(model);
+  const [chosen, choose] = useState<readonly string[]>(model.missing);
+  const turn = (node: string) =>
+    choose(chosen.includes(node) ? chosen.filter((n) => n !== node) : [...chosen, node]);
+  return (
+    <Dialog
+      title={`Copy ${model.model}`}
+      action={`Copy to ${count(chosen.length, "node")}`}
+      close={close}
+      submit={async () =>
+        chosen.length === 0
+          ? { ok: false, status: 0, message: "Choose a node at least." }
+          : syncModel(cluster, model.model, [...chosen])
+      }
+    >
+      <p class="muted">
+        {bytes(model.size_bytes)} for each. The file takes its place when all of it has come and its
+        hash is right; a copy that is broken off goes on from there the next time.
+      </p>
+      <fieldset class="field">
+        <legend>To which nodes?</legend>
+        {all.map((node) => (
+          <label key={node} class="choice">
+            <input type="checkbox" checked={chosen.includes(node)} onChange={() => turn(node)} />
+            <span>
+              <strong>{node}</strong>
+              <span class="hint">
+                {model.missing.includes(node)
+                  ? "lacks it"
+                  : "has another file of this name, which is replaced"}
+              </span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+    </Dialog>
+  );
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/task.h"
+#include "nodes/child_run.h"
+#include "platform/process.h"
+
+namespace flotilla::nodes {
+
+// Ends what runs, from elsewhere; also before it began.
+class Stop {
+ public:
+  explicit Stop(const Executor& executor);
+  void ask();
+  bool asked() const { return asked_; }
+  Awaitable<void> wait();
+
+ private:
+  bool asked_ = false;
+  boost::asio::steady_timer timer_;
+};
+
+// Two programs, the first's output being the second's input: what goes from one to the other does
+// not come by us.
+struct ChildPipe {
+  platform::Command from = {};
+  std::string from_text = {};  // what the first reads
+  platform::Command to = {};
+  std::function<void(std::string line)> on_line = {};  // that the second says
+  std::chrono::milliseconds silence{};                 // of the second, which ends both
+  Stop* stop = nullptr;                                // outlives it
+};
+struct ChildPipeEnd {
+  ChildOutput from;
+  ChildOutput to;
+  bool whole = false;  // both ended by themselves
+};
+Task<ChildPipeEnd> run_pipe(Executor executor, ChildPipe pipe);
+
+}  // namespace flotilla::nodes

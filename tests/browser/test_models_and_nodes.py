@@ -1,0 +1,113 @@
+"""The pages of model files and of machines."""
+
+import re
+import shutil
+
+import answers
+from stand_in import busy_fleet
+from support import MODEL
+
+
+def open_page(page, stand_in, name):
+    answers.everything(stand_in)
+    stand_in.show(*busy_fleet())
+    page.open(f"{stand_in.url}/#/{name}")
+    page.wait(f"the page {name}", lambda: page.find(f"main[data-page={name}]").text)
+
+
+def test_a_model_goes_to_the_nodes_that_are_chosen(page, stand_in):
+    open_page(page, stand_in, "models")
+    row = '[data-model="Qwen2.5-1.5B.Q8_0.gguf"]'
+    page.wait_text(row, "mini-c lacks it")
+    assert "mini-d another file" in page.text(row) and "mini-b not asked" in page.text(row)
+    assert "Copy" not in page.text('[data-model="Meta-Llama-3.1-8B.Q4_0.gguf"]').split()
+    page.button("Copy Qwen2.5-1.5B.Q8_0.gguf").click()
+    assert page.field("mini-c").is_selected() and not page.field("mini-d").is_selected()
+    page.field("mini-d").click()
+    assert page.complaints_of_axe() == []
+    page.screenshots("dialog-copy")
+    page.button("Copy to 2 nodes").click()
+    order = {"cluster": "minis", "model": "Qwen2.5-1.5B.Q8_0.gguf", "nodes": ["mini-c", "mini-d"]}
+    sent = ("POST", "/admin/models/sync", order)
+    page.wait("it was sent", lambda: sent in stand_in.requests)
+
+
+def test_a_copy_shows_how_far_it_is_and_is_cancelled(page, stand_in):
+    stand_in.transfers = [answers.transfer()]
+    open_page(page, stand_in, "models")
+    page.wait_text('[data-transfer="t1"]', "720 MB of 1.9 GB 61.0 MB/s copying, 20 s to go")
+    asked = len([r for r in stand_in.requests if r[1] == "/admin/models"])
+    page.button("Cancel the copy of Qwen2.5-1.5B.Q8_0.gguf").click()
+    cancelled = ("DELETE", "/admin/transfers/t1", {})
+    page.wait("it was sent", lambda: cancelled in stand_in.requests)
+    stand_in.transfers = [answers.transfer("failed", state="failed", error="its disk is full")]
+    stand_in.show(*busy_fleet())
+    page.wait_text('[data-transfer="t1"]', "its disk is full")
+    page.wait(
+        "the files were looked at again",
+        lambda: len([r for r in stand_in.requests if r[1] == "/admin/models"]) > asked,
+    )
+
+
+def test_hashes_are_compared(page, stand_in):
+    open_page(page, stand_in, "models")
+    page.button("Compare Qwen2.5-1.5B.Q8_0.gguf").click()
+    page.wait_text("dialog", "9f86d081884c")
+    assert "its file is of the same size but another" in page.text('dialog [data-node="mini-d"]')
+    assert page.complaints_of_axe() == []
+
+
+def test_a_host_key_is_stored_only_after_a_look_at_it(page, stand_in):
+    open_page(page, stand_in, "nodes")
+    page.button("Host key of mini-a").click()
+    page.wait_text("dialog", "SHA256:47DEQpj8HBSaTImWhhE8OtCY0J3g1kZm9q3sVdQ7Rk0 (ED25519)")
+    assert "has another one" in page.text("dialog")
+    asked = [r for r in stand_in.requests if r[1].endswith("/trust")]
+    assert asked == [("POST", "/admin/nodes/mini-a/trust", {})]
+    assert page.complaints_of_axe() == []
+    page.screenshots("dialog-trust")
+    page.button("Store it").click()
+    key = {"fingerprint": "SHA256:47DEQpj8HBSaTImWhhE8OtCY0J3g1kZm9q3sVdQ7Rk0"}
+    stored = ("POST", "/admin/nodes/mini-a/trust", key)
+    page.wait("it was sent", lambda: stored in stand_in.requests)
+
+
+def test_flotilla_is_installed_after_saying_what_that_does(page, stand_in):
+    open_page(page, stand_in, "nodes")
+    page.button("Install Flotilla on mini-a").click()
+    page.wait_text("dialog", "running request")
+    page.button("Install").click()
+    page.wait_text("dialog", "(macos-arm64) is at /opt/homebrew/bin/flotilla.")
+    page.button("Close").click()
+    page.wait("it is closed", lambda: not page.find_all("dialog"))
+
+
+def test_nodes_show_their_devices_and_what_the_doctor_found(page, stand_in):
+    open_page(page, stand_in, "nodes")
+    page.wait_text('[data-node="mini-a"]', "6.8 GB of 17.2 GB · 61 % busy · 58 °C")
+    assert "13.0 GB of 34.0 GB · 312 MB in runners" in page.text('[data-node="mini-a"]')
+    page.button("Check everything").click()
+    page.wait_text("[data-doctor]", "Something is wrong")
+    first = page.find("[data-level]")
+    assert first.get_attribute("data-level") == "failure" and "look at the machine" in first.text
+
+
+def test_real_server_copies_a_model_between_two_folders(page, server, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    shutil.copy(MODEL, tmp_path / "one" / MODEL.name)
+    nodes = [{"id": f"n-{name}", "models_dir": str(tmp_path / name)} for name in ("one", "two")]
+    server.put_cluster(nodes)
+    page.open(f"{server.url}/#/models")
+    page.wait_text(f'[data-model="{MODEL.name}"]', "n-two lacks it", timeout=30)
+    page.button(f"Copy {MODEL.name}").click()
+    page.button("Copy to 1 node").click()
+    page.wait_text("[data-transfer]", "done", timeout=60)
+    page.wait(
+        "both have it",
+        lambda: not page.find_all('[data-presence="lacks it"]'),
+        timeout=30,
+    )
+    assert (tmp_path / "two" / MODEL.name).read_bytes() == MODEL.read_bytes()
+    page.open(f"{server.url}/#/nodes")
+    page.wait("its facts", lambda: re.search(r"of \d+ cores", page.text(".node-cards")), timeout=20)
