@@ -10,6 +10,7 @@
 #include "engine/answer_parser.h"
 #include "engine/control_texts.h"
 #include "engine/either_rules.h"
+#include "engine/marked_rules.h"
 #include "engine/plain_tools.h"
 #include "engine/stand_ins.h"
 #include "engine/tokenizer.h"
@@ -254,7 +255,8 @@ class LlamaChatTemplate final : public ChatTemplate {
       // Also where llama-common knows no form that begins with thoughts: then there are none.
       if (!thinks || chat.grammar.rules.empty()) {
         GrammarSpec answer;
-        answer.rules = json_schema_to_grammar(common_json::parse(options.answer_schema));
+        answer.rules =
+            reveal_marked_rules(json_schema_to_grammar(common_json::parse(options.answer_schema)));
         answer.shown_controls = chat.grammar.shown_controls;
         if (calls) answer.rules = either_rules(answer.rules, chat.grammar.rules);
         chat.grammar = std::move(answer);
@@ -282,7 +284,7 @@ class LlamaChatTemplate final : public ChatTemplate {
   }
 
   static void take_grammar(const common_chat_params& form, GrammarSpec& spec) {
-    spec.rules = form.grammar;
+    spec.rules = reveal_marked_rules(form.grammar);
     spec.begun = form.generation_prompt;
     if (!form.grammar_lazy) return;
     for (const common_grammar_trigger& trigger : form.grammar_triggers) {
