@@ -158,6 +158,7 @@ class LlamaChatTemplate final : public ChatTemplate {
     }
     RenderedChat chat;
     chat.prompt = tokenize(hidden, prompt);
+    take_thoughts(form, chat);
     try {
       if (auto guided = guide(options, std::move(inputs), form, chat); !guided) {
         return fail(guided.error());
@@ -294,6 +295,16 @@ class LlamaChatTemplate final : public ChatTemplate {
     }
     spec.reasoning_start = form.thinking_start_tag;
     spec.reasoning_ends = form.thinking_end_tags;
+  }
+
+  static void take_thoughts(const common_chat_params& form, RenderedChat& chat) {
+    if (form.thinking_end_tags.empty()) return;
+    chat.thoughts_start = form.thinking_start_tag;
+    chat.thoughts_end = form.thinking_end_tags.front();
+    const std::size_t start = form.generation_prompt.rfind(chat.thoughts_start);
+    const std::size_t end = form.generation_prompt.rfind(chat.thoughts_end);
+    chat.thinks = !chat.thoughts_start.empty() && start != std::string::npos &&
+                  (end == std::string::npos || end < start);
   }
 
   std::vector<Token> controls_among(const std::vector<std::string>& words) const {
