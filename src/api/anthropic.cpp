@@ -65,10 +65,10 @@ void read_thinking(json::Reader& in, json::Object& chat) {
   thinking.require("type", "enabled, adaptive or disabled");
   const auto type = thinking.choice("type", {"enabled", "adaptive", "between_tools", "disabled"});
   chat["enable_thinking"] = type && *type != "disabled";
-  // Thinking counts in max_tokens and ends with it; a budget of its own no engine here has.
   if (type == "enabled") {
     thinking.require("budget_tokens", "an integer of at least 1024");
-    thinking.integer("budget_tokens", 1, INT32_MAX);
+    if (const auto budget = thinking.integer("budget_tokens", 1, INT32_MAX))
+      chat["thinking_budget"] = *budget;
   }
 }
 

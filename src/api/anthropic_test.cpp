@@ -106,9 +106,10 @@ TEST(MessagesRequest, ToolsAndTheirChoice) {
 }
 
 TEST(MessagesRequest, ThinkingAndSchemas) {
-  EXPECT_EQ(
-      chat_of(with(R"("thinking":{"type":"enabled","budget_tokens":2000})")).at("enable_thinking"),
-      true);
+  const json::Object thinks =
+      chat_of(with(R"("thinking":{"type":"enabled","budget_tokens":2000})"));
+  EXPECT_EQ(thinks.at("enable_thinking"), true);
+  EXPECT_EQ(thinks.at("thinking_budget"), 2000);
   EXPECT_EQ(chat_of(with(R"("thinking":{"type":"disabled"})")).at("enable_thinking"), false);
   const json::Object chat = chat_of(with(
       R"("output_config":{"effort":"max","format":{"type":"json_schema","schema":{"type":"object"}}})"));

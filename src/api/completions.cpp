@@ -179,11 +179,10 @@ Result<FormRequest> parse_completion_request(std::string_view body) {
     refuse(in, "logprobs", "logprobs of an echoed prompt are not supported; leave out one of them");
   if (in.integer("best_of", 1, kRawChoicesMax).value_or(n) > n)
     refuse(in, "best_of", "best_of above n is not supported; leave it out");
-  if (!in.string("suffix", 32 << 20).value_or("").empty())
-    refuse(in, "suffix", "suffix is not supported: the model has no fill-in tokens; leave it out");
+  const std::string suffix = in.string("suffix", 32 << 20).value_or("");
   if (in.find("max_tokens") == nullptr && in.find("max_completion_tokens") == nullptr)
     chat["max_tokens"] = kTokensMaxDefault;
-  chat["raw"] = json::Object{{"prompts", std::move(prompts)}, {"echo", echo}};
+  chat["raw"] = json::Object{{"prompts", std::move(prompts)}, {"echo", echo}, {"suffix", suffix}};
   if (fault) return fault.unexpected();
   return FormRequest{.chat = json::to_text(chat),
                      .answer = std::make_unique<CompletionAnswer>(asks_for_usage(*object))};

@@ -73,7 +73,6 @@ TEST(CompletionRequest, WhatIsNotDoneIsRefusedByName) {
   named(R"("prompt":[1,-2])", "prompt", "-2");
   named(R"("prompt":[1,1.5])", "prompt", "1.5");
   named(R"("prompt":{"a":1})", "prompt", "token ids");
-  named(R"("prompt":"x","suffix":"y")", "suffix", "fill-in");
   named(R"("prompt":"x","best_of":2)", "best_of", "best_of");
   named(R"("prompt":"x","echo":true,"logprobs":1)", "logprobs", "echo");
   named(R"("prompt":"x","logprobs":9)", "logprobs", "9");

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "api/schema_leaves.h"
+#include "api/schema_lists.h"
 #include "api/schema_words.h"
+#include "base/rule_mark.h"
 
 namespace flotilla::api {
 namespace {
@@ -34,6 +36,10 @@ class SchemaWalk {
     if (const std::size_t bytes = json::to_text(root_).size(); bytes > kBytesMax) {
       objections_.refuse(path_,
                          fmt::format("has {} bytes; at most {} are taken", bytes, kBytesMax));
+      return {};
+    }
+    if (json::to_text(root_).find(kRuleMark) != std::string::npos) {
+      objections_.refuse(path_, fmt::format("holds \"{}\", which is not for schemas", kRuleMark));
       return {};
     }
     name_of(root_, path_, "#");
@@ -270,14 +276,20 @@ class SchemaWalk {
     for (const std::string_view word : {"contains", "minContains", "maxContains"}) {
       if (find(object, word) != nullptr) objections_.leave_out(path, word);
     }
-    if (const json::Value* unique = find(object, "uniqueItems");
-        unique != nullptr && *unique != false) {
-      objections_.leave_out(path, "uniqueItems");
-    }
     const json::Value* items = find(object, "items");
     const json::Value* first = find(object, "prefixItems");
     if (first == nullptr && items != nullptr && items->is_array()) std::swap(first, items);
     counts(object, "minItems", "maxItems", path, made, objections_);
+    if (const json::Value* unique = find(object, "uniqueItems");
+        unique != nullptr && *unique != false) {
+      const auto lists = first == nullptr && items != nullptr ? different_lists(root_, *items, made)
+                                                              : std::nullopt;
+      if (lists) return *lists;
+      objections_.leave_out(path, "uniqueItems",
+                            fmt::format("is supported for items with an enum that leaves at most "
+                                        "{} different lists",
+                                        kDifferentListsMax));
+    }
     if (first != nullptr) return tuple(*first, items, made, path, depth);
     if (items != nullptr) made["items"] = node(*items, path + ".items", depth + 1);
     return made;

@@ -35,6 +35,31 @@ TEST(HoldableSchema, KeepsWhatAGrammarHolds) {
   EXPECT_EQ(held("true"), "{}");
 }
 
+TEST(HoldableSchema, BoundsOfNumbersBecomeRulesOrValues) {
+  EXPECT_EQ(held(R"({"type":"integer","minimum":100})"),
+            R"({"type":"integer","minimum":100,"maximum":999999999999999})");
+  EXPECT_EQ(held(R"({"type":"integer","maximum":-5})"),
+            R"({"type":"integer","minimum":-999999999999999,"maximum":-5})");
+  EXPECT_EQ(held(R"({"type":"integer","multipleOf":25,"minimum":-30,"maximum":60})"),
+            R"({"enum":[-25,0,25,50]})");
+  EXPECT_EQ(held(R"({"type":"number","multipleOf":1,"minimum":0.5,"maximum":3})"),
+            R"({"type":"integer","minimum":1,"maximum":3})");
+  EXPECT_TRUE(held(R"({"type":"number","minimum":0,"maximum":1})")
+                  .starts_with(R"({"const":"flotilla:rules )"));
+  EXPECT_EQ(held(R"({"type":"number","minimum":0})", SchemaUse::Tool), R"({"type":"number"})");
+}
+
+TEST(HoldableSchema, DifferentItemsOfAFewValuesAreListed) {
+  EXPECT_EQ(held(R"({"type":"array","uniqueItems":true,"items":{"enum":["a","b"]}})"),
+            R"({"enum":[[],["a"],["b"],["a","b"],["b","a"]]})");
+  EXPECT_EQ(held(R"({"type":"array","uniqueItems":true,"items":{"type":"boolean"},"minItems":1,)"
+                 R"("maxItems":1})"),
+            R"({"enum":[[true],[false]]})");
+  EXPECT_EQ(held(R"({"type":"array","uniqueItems":true,"maxItems":1,"items":{"$ref":"#/$defs/c"},)"
+                 R"("$defs":{"c":{"type":"string","enum":["x","y","x"]}}})"),
+            R"({"enum":[[],["x"],["y"]]})");
+}
+
 TEST(HoldableSchema, NullableTypesAndListsOfTypesBecomeAlternatives) {
   EXPECT_EQ(held(R"({"type":["string","null"],"maxLength":3})"),
             R"({"anyOf":[{"type":"string","maxLength":3},{"type":"null"}]})");
@@ -79,9 +104,18 @@ TEST(HoldableSchema, RefusesByName) {
       {"false", "schema is false"},
       {"[]", "schema is an empty list"},
       {R"({"not":{"type":"null"}})", "schema.not is not supported"},
-      {object_with(R"({"type":"number","minimum":0})"), "schema.properties.a.minimum"},
+      {object_with(R"({"type":"number","minimum":1e16})"), "schema.properties.a.minimum"},
+      {object_with(R"({"type":"number","minimum":2,"exclusiveMaximum":2})"), "bounds cross"},
+      {object_with(R"({"type":"number","multipleOf":0.01})"), "schema.properties.a.multipleOf"},
       {object_with(R"({"type":"integer","multipleOf":3})"), "schema.properties.a.multipleOf"},
+      {object_with(R"({"type":"integer","multipleOf":3,"minimum":4,"maximum":5})"), "multipleOf"},
       {object_with(R"({"type":"array","uniqueItems":true})"), "schema.properties.a.uniqueItems"},
+      {object_with(R"({"type":"array","uniqueItems":true,"items":{"enum":[1,2,3,4,5,6]}})"),
+       "at most 400"},
+      {object_with(R"({"type":"array","uniqueItems":true,"items":{"enum":[1]},"minItems":2})"),
+       "schema.properties.a.uniqueItems"},
+      {R"({"const":"flotilla:rules [a]"})", "which is not for schemas"},
+      {object_with(R"({"type":"null","title":"flotilla:rules "})"), "which is not for schemas"},
       {object_with(R"({"type":"string","format":"iri"})"), "schema.properties.a.format"},
       {object_with(R"({"type":"string","pattern":"abc"})"), "schema.properties.a.pattern"},
       {object_with(R"({"type":"string","maxLength":5000})"), "at most 1000"},

@@ -140,6 +140,8 @@ void read_template(json::Reader& in, ChatRequest& out) {
     out.template_kwargs.emplace_back("reasoning_effort", '"' + *effort + '"');
   }
   out.enable_thinking = in.boolean("enable_thinking").value_or(out.enable_thinking);
+  if (const auto budget = in.integer("thinking_budget", 0, INT32_MAX))
+    out.thinking_budget = static_cast<int>(*budget);
 }
 
 void read_limits(json::Reader& in, ChatRequest& out) {

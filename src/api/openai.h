@@ -64,6 +64,7 @@ struct ChatRequest {
   std::string answer_schema;  // JSON schema that the answer follows; empty: text
   std::string grammar;        // GBNF that it follows
   bool enable_thinking = true;
+  std::optional<int> thinking_budget;  // tokens of what it thinks before it answers
   bool continue_final_message = false;
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name, JSON text
 

@@ -39,7 +39,7 @@ TEST(ChatRequest, ReadsEveryHonouredField) {
       R"("min_p":0.05,"seed":-1,"n":2,"logit_bias":{"5":-100,"7":1.5},"presence_penalty":-2,)"
       R"("frequency_penalty":2,"repetition_penalty":1.1,"ignore_eos":true,"session_id":"s",)"
       R"("user":"u","prompt_cache_key":"k","metadata":{"a":"b"},"timeout_s":2.5,)"
-      R"("enable_thinking":false,"chat_template_kwargs":{"x":[1]},"reasoning_effort":"low",)"
+      R"("enable_thinking":false,"thinking_budget":9,"chat_template_kwargs":{"x":[1]},"reasoning_effort":"low",)"
       R"("continue_final_message":true,"response_format":{"type":"text"})");
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_TRUE(request->stream && request->include_usage && request->ignore_eos);
@@ -61,6 +61,7 @@ TEST(ChatRequest, ReadsEveryHonouredField) {
   EXPECT_EQ(request->prompt_cache_key, "k");
   EXPECT_EQ(request->timeout_s, 2.5);
   EXPECT_FALSE(request->enable_thinking);
+  EXPECT_EQ(request->thinking_budget, 9);
   EXPECT_TRUE(request->continue_final_message);
   EXPECT_EQ(request->template_kwargs, (std::vector<std::pair<std::string, std::string>>{
                                           {"x", "[1]"}, {"reasoning_effort", "\"low\""}}));

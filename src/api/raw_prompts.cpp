@@ -8,6 +8,7 @@ namespace flotilla::api {
 namespace {
 
 constexpr std::size_t kTokensMax = 1 << 20;
+constexpr std::size_t kSuffixMax = 32 << 20;
 
 RawPrompts::Prompt read_prompt(const json::Value& value, const std::string& path,
                                json::Fault& fault) {
@@ -48,6 +49,25 @@ RawPrompts read_raw_prompts(json::Reader& in) {
     out.prompts.push_back(read_prompt((*prompts)[i], path, in.fault()));
   }
   out.echo = raw.boolean("echo").value_or(false);
+  out.suffix = raw.string("suffix", kSuffixMax).value_or("");
+  return out;
+}
+
+std::vector<RawPrompts::Prompt> read_prompts(json::Reader& in, const char* name, std::size_t most) {
+  in.require(name, "a text, a list of texts, or token ids");
+  const json::Value* value = in.find(name);
+  if (value == nullptr) return {};
+  const json::Array* list = value->if_array();
+  const bool one =
+      value->is_string() || (list != nullptr && !list->empty() && list->front().is_number());
+  if (one) return {read_prompt(*value, in.path_of(name), in.fault())};
+  if (list == nullptr || list->empty() || list->size() > most) {
+    in.refuse(name, fmt::format("must be a text, a list of 1 to {} texts, or token ids", most));
+    return {};
+  }
+  std::vector<RawPrompts::Prompt> out;
+  for (std::size_t i = 0; i < list->size() && !in.fault(); ++i)
+    out.push_back(read_prompt((*list)[i], json::item_path(in.path_of(name), i), in.fault()));
   return out;
 }
 

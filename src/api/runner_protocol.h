@@ -30,6 +30,8 @@ inline constexpr std::string_view kHeaderSeed = "Flotilla-Seed";  // decimal u64
 inline constexpr std::string_view kHeaderCacheGroup = "Flotilla-Cache-Group";
 inline constexpr std::string_view kHeaderResumeBytes = "Flotilla-Resume-Bytes";
 inline constexpr std::string_view kHeaderDeadlineMs = "Flotilla-Deadline-Ms";  // to the first token
+// Of an answer that is no stream.
+inline constexpr std::string_view kHeaderPromptTokens = "Flotilla-Prompt-Tokens";
 
 using TokenIds = std::vector<std::int32_t>;
 

@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "api/schema_numbers.h"
 #include "api/schema_pattern.h"
 #include "api/schema_words.h"
+#include "base/rule_mark.h"
 
 namespace flotilla::api::schema {
 namespace {
@@ -56,6 +58,77 @@ std::optional<double> bound(const json::Object& object, std::string_view word,
   faults.leave_out(path, word,
                    fmt::format("is {}; it must be a number within 1e15", json::shown(*value)));
   return std::nullopt;
+}
+
+constexpr std::int64_t kMultiplesMax = 500;
+
+// All multiples of a whole number between two bounds; none: they are none, or too many.
+std::optional<json::Object> multiples(const json::Value& of, std::optional<double> low,
+                                      std::optional<double> high) {
+  if (!of.is_int64() || of.get_int64() <= 0 || !low || !high) return std::nullopt;
+  const std::int64_t step = of.get_int64();
+  const auto last = static_cast<std::int64_t>(*high);
+  auto at = static_cast<std::int64_t>(std::ceil(*low / static_cast<double>(step))) * step;
+  if (last < at || (last - at) / step >= kMultiplesMax) return std::nullopt;
+  json::Array values;
+  for (; at <= last; at += step) values.push_back(at);
+  return json::Object{{"enum", std::move(values)}};
+}
+
+// A bound of numbers with fractions.
+struct Bound {
+  Decimal value;
+  bool exclusive = false;
+};
+struct BoundWord {
+  std::string_view word;
+  bool exclusive = false;
+  bool is_low = false;
+};
+
+// The narrower of what was there and what the schema says.
+void take_bound(const json::Object& object, const BoundWord& what, const std::string& path,
+                std::optional<Bound>& held, Objections& faults) {
+  const auto number = bound(object, what.word, path, faults);
+  if (!number) return;
+  const auto decimal = decimal_of(*number);
+  if (!decimal) {
+    faults.leave_out(path, what.word, "has more digits than are supported");
+    return;
+  }
+  if (held) {
+    const auto value =
+        static_cast<double>(held->value.digits) / std::pow(10.0, held->value.decimals);
+    const bool wider = what.is_low ? *number < value : *number > value;
+    if (wider) return;
+  }
+  held = Bound{.value = *decimal, .exclusive = what.exclusive};
+}
+
+// As many decimals as the bounds have, six at least, while all digits fit.
+std::optional<DecimalRange> range_of(const std::optional<Bound>& low,
+                                     const std::optional<Bound>& high) {
+  constexpr int kDecimals = 6;
+  constexpr int kDigits = 18;
+  int decimals = kDecimals;
+  for (const auto* one : {&low, &high}) {
+    if (*one) decimals = std::max(decimals, (*one)->value.decimals);
+  }
+  // Where one side is open it ends with the digits.
+  std::int64_t most = 1;
+  for (int i = 0; i < kDigits; ++i) most *= 10;
+  DecimalRange range{.low = 1 - most, .high = most - 1, .decimals = decimals};
+  if (low) {
+    const auto at = scaled(low->value, decimals);
+    if (!at) return std::nullopt;
+    range.low = *at + (low->exclusive ? 1 : 0);
+  }
+  if (high) {
+    const auto at = scaled(high->value, decimals);
+    if (!at) return std::nullopt;
+    range.high = *at - (high->exclusive ? 1 : 0);
+  }
+  return range;
 }
 
 }  // namespace
@@ -126,9 +199,6 @@ json::Value string_leaf(const json::Object& object, const std::string& path, Obj
 }
 
 json::Value integer_leaf(const json::Object& object, const std::string& path, Objections& faults) {
-  json::Object made{{"type", "integer"}};
-  const json::Value* multiple = find(object, "multipleOf");
-  if (multiple != nullptr && *multiple != 1) faults.leave_out(path, "multipleOf");
   std::optional<double> low = bound(object, "minimum", path, faults);
   std::optional<double> high = bound(object, "maximum", path, faults);
   if (low) low = std::ceil(*low);
@@ -140,18 +210,48 @@ json::Value integer_leaf(const json::Object& object, const std::string& path, Ob
     high = std::min(high.value_or(INFINITY), std::ceil(*under) - 1);
   }
   if (low && high && *low > *high) return faults.refuse(path, "allows no number: its bounds cross");
-  if (low) made["minimum"] = static_cast<std::int64_t>(*low);
-  if (high) made["maximum"] = static_cast<std::int64_t>(*high);
+  const json::Value* multiple = find(object, "multipleOf");
+  if (multiple != nullptr && *multiple != 1) {
+    if (auto all = multiples(*multiple, low, high)) return *all;
+    faults.leave_out(path, "multipleOf",
+                     fmt::format("is {}, which is supported for whole numbers with a minimum and a "
+                                 "maximum that leave 1 to {} of them",
+                                 json::shown(*multiple), kMultiplesMax));
+  }
+  json::Object made{{"type", "integer"}};
+  if (!low && !high) return made;
+  // llama-common's rules for one bound alone let others pass (10 with minimum 100), and begin
+  // numbers with 0.
+  if (!low) low = std::min(1 - kBoundMax, *high);
+  if (!high) high = std::max(kBoundMax - 1, *low);
+  made["minimum"] = static_cast<std::int64_t>(*low);
+  made["maximum"] = static_cast<std::int64_t>(*high);
   return made;
 }
 
 json::Value number_leaf(const json::Object& object, const std::string& path, Objections& faults) {
-  for (const auto& member : object) {
-    if (is_of_numbers(view(member.key()))) {
-      faults.leave_out(path, view(member.key()), "is not supported for numbers with fractions");
-    }
+  if (const json::Value* multiple = find(object, "multipleOf")) {
+    if (*multiple == 1) return integer_leaf(object, path, faults);
+    faults.leave_out(path, "multipleOf", "of numbers with fractions is supported for 1 only");
   }
-  return json::Object{{"type", "number"}};
+  json::Object any{{"type", "number"}};
+  std::optional<Bound> low;
+  std::optional<Bound> high;
+  for (const bool exclusive : {false, true}) {
+    take_bound(object, {exclusive ? "exclusiveMinimum" : "minimum", exclusive, true}, path, low,
+               faults);
+    take_bound(object, {exclusive ? "exclusiveMaximum" : "maximum", exclusive, false}, path, high,
+               faults);
+  }
+  if (!low && !high) return any;
+  if (!faults.strict()) return any;  // the model reads the bounds of its tools itself
+  const auto range = range_of(low, high);
+  if (!range) {
+    faults.refuse(path, "has bounds of more digits than are supported");
+    return any;
+  }
+  if (range->low > range->high) return faults.refuse(path, "allows no number: its bounds cross");
+  return json::Object{{"const", json_name(fmt::format("{}{}", kRuleMark, decimal_rules(*range)))}};
 }
 
 }  // namespace flotilla::api::schema

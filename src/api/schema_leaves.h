@@ -16,6 +16,7 @@ class Objections {
 
   // Sets the fault; the null that stands for the schema then.
   json::Value refuse(const std::string& path, const std::string& what);
+  bool strict() const { return strict_; }
   void leave_out(const std::string& path, std::string_view word, const std::string& why = {});
 
  private:

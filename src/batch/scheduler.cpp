@@ -65,6 +65,7 @@ Scheduler::State::State(const Limits& given)
   CHECK(limits.step_tokens_max >= limits.width);
   if (limits.window == 0) limits.window = limits.width * limits.context;
   CHECK(limits.window >= limits.context);
+  CHECK(!limits.whole_prompts || limits.step_tokens_max >= limits.context);
 }
 
 Sequence* Scheduler::State::find(SequenceId id) const {
@@ -213,11 +214,15 @@ void Scheduler::State::divide(StepPlan& plan) {
                     .order = s.order,
                     .token_ms = cost.token_ms(s.held)});
   }
-  oldest_credit = divide_step(rows, {.step_tokens_max = limits.step_tokens_max,
-                                     .prefill_batch = limits.prefill_batch,
-                                     .room = cost.room(plan.decoding),
-                                     .decode_alone = cost.wants_decode_alone(plan.decoding),
-                                     .oldest_credit = oldest_credit});
+  if (limits.whole_prompts) {
+    divide_whole(rows, limits.step_tokens_max);
+  } else {
+    oldest_credit = divide_step(rows, {.step_tokens_max = limits.step_tokens_max,
+                                       .prefill_batch = limits.prefill_batch,
+                                       .room = cost.room(plan.decoding),
+                                       .decode_alone = cost.wants_decode_alone(plan.decoding),
+                                       .oldest_credit = oldest_credit});
+  }
   double prefill_ms = 0;
   for (const StepRow& row : rows) {
     if (row.tokens == 0) continue;
@@ -226,7 +231,8 @@ void Scheduler::State::divide(StepPlan& plan) {
     plan.chunks.push_back({.slot = row.slot,
                            .pos = s.held,
                            .tokens = std::span(s.tokens).subspan(s.held, row.tokens),
-                           .wants_logits = row.tokens == row.pending});
+                           .wants_logits = row.tokens == row.pending,
+                           .wants_vector = s.wants_vector && row.tokens == row.pending});
     plan.ids.push_back(s.id);
     const PrefillRun run{.pos = s.held, .tokens = row.tokens};
     in_flight.push_back({.id = s.id, .decoding = row.decoding, .run = run});
@@ -256,6 +262,7 @@ void Scheduler::submit(Submission submission, Instant now) {
   sequence->tokens = std::move(submission.prompt);
   sequence->held = submission.held;
   sequence->saved = submission.held > 0;
+  sequence->wants_vector = submission.wants_vector;
   s.waiting.push_back(sequence.get());
   s.sequences.emplace(submission.id, std::move(sequence));
 }

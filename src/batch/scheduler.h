@@ -29,6 +29,7 @@ struct Limits {
   int step_tokens_max = 512;  // most tokens of one pass, >= width
   // Wanted length of a pass that decodes and prefills; 0 = max(50 ms, 2.7 decode-only passes).
   Duration step_target{};
+  bool whole_prompts = false;  // a prompt is computed in one pass; step_tokens_max >= context
 };
 
 // A request's way in. `prompt` may end with tokens that an earlier replica had already answered.
@@ -37,6 +38,7 @@ struct Submission {
   std::vector<engine::Token> prompt{};  // 1 .. context - 1 tokens
   int answer_reserve = 512;  // cells set aside for the answer at admission: min(max_tokens, 512)
   int held = 0;  // of its first tokens, less than all, cells are saved: a RestoreSlot will come
+  bool wants_vector = false;  // of the whole prompt; end() is owed then, there is no answer
 };
 
 // What the engine must do before the pass, in this order, also when the pass is empty.

@@ -22,6 +22,7 @@ struct Sequence {
   int held = 0;     // cells that exist, in the slot or saved
   int slot = kNoSlot;
   bool saved = false;
+  bool wants_vector = false;
   bool parked = false;
   Instant parked_since{};        // seen by the first plan after park()
   std::uint64_t evicted_by = 0;  // plan that took its slot

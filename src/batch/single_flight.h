@@ -18,6 +18,7 @@ struct Newcomer {
   std::vector<engine::Token> tokens = {};
   int answer_reserve = 512;
   bool parked = false;
+  bool wants_vector = false;
 };
 
 // One computation of a beginning that many ask for at once: a newcomer that shares much with a

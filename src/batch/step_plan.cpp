@@ -118,4 +118,16 @@ double divide_step(std::span<StepRow> rows, const StepRules& rules) {
   return std::max(0.0, credit - oldest.tokens);
 }
 
+void divide_whole(std::span<StepRow> rows, int step_tokens_max) {
+  std::vector<StepRow*> oldest_first;
+  for (StepRow& row : rows) oldest_first.push_back(&row);
+  std::ranges::sort(oldest_first, {}, &StepRow::order);
+  int left = step_tokens_max;
+  for (StepRow* row : oldest_first) {
+    if (row->pending > left) continue;
+    row->tokens = row->pending;
+    left -= row->tokens;
+  }
+}
+
 }  // namespace flotilla::batch

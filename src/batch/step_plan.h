@@ -35,4 +35,7 @@ struct StepRules {
 // there is a row. Returns the oldest prompt's credit, for the next pass.
 double divide_step(std::span<StepRow> rows, const StepRules& rules);
 
+// Where each prompt must be computed as a whole: as many of them as a pass holds, oldest first.
+void divide_whole(std::span<StepRow> rows, int step_tokens_max);
+
 }  // namespace flotilla::batch

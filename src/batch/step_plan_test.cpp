@@ -163,5 +163,19 @@ TEST(StepPlan, laws_of_any_division) {
   });
 }
 
+TEST(DivideWhole, PromptsAreWholeAndTheOldestIsAmongThem) {
+  std::vector<StepRow> rows(4);
+  const int pending[] = {30, 60, 20, 50};
+  for (int i = 0; i < 4; ++i) {
+    rows[i].pending = pending[i];
+    rows[i].order = 10 - i;
+  }
+  divide_whole(rows, 100);
+  EXPECT_EQ(rows[3].tokens, 50);
+  EXPECT_EQ(rows[2].tokens, 20);
+  EXPECT_EQ(rows[1].tokens, 0) << "it does not fit beside older ones";
+  EXPECT_EQ(rows[0].tokens, 30);
+}
+
 }  // namespace
 }  // namespace flotilla::batch

@@ -55,6 +55,7 @@ class TestEngine final : public engine::Engine {
     return engine::StepOutcome::Done;
   }
   std::span<const float> logits(std::size_t index) const override { return logits_.at(index); }
+  std::span<const float> vector(std::size_t index) const override { return logits_.at(index); }
 
   int length(int slot) const override { return static_cast<int>(slots_.at(slot).size()); }
   void truncate(int slot, int length) override {

@@ -71,6 +71,10 @@ struct RenderedChat {
   GrammarSpec grammar = {};
   std::shared_ptr<const AnswerParser> parser = {};  // null: the text is the content
   std::vector<std::string> stops = {};              // the template's own
+  // Marks around what the model thinks before it answers; empty: it does not.
+  std::string thoughts_start = {};
+  std::string thoughts_end = {};
+  bool thinks = false;  // the prompt ends within its thoughts
 };
 
 // Messages -> prompt. Immutable after load; any thread.

@@ -10,6 +10,7 @@
 #include "engine/answer_parser.h"
 #include "engine/control_texts.h"
 #include "engine/either_rules.h"
+#include "engine/marked_rules.h"
 #include "engine/plain_tools.h"
 #include "engine/stand_ins.h"
 #include "engine/tokenizer.h"
@@ -157,6 +158,7 @@ class LlamaChatTemplate final : public ChatTemplate {
     }
     RenderedChat chat;
     chat.prompt = tokenize(hidden, prompt);
+    take_thoughts(form, chat);
     try {
       if (auto guided = guide(options, std::move(inputs), form, chat); !guided) {
         return fail(guided.error());
@@ -254,7 +256,8 @@ class LlamaChatTemplate final : public ChatTemplate {
       // Also where llama-common knows no form that begins with thoughts: then there are none.
       if (!thinks || chat.grammar.rules.empty()) {
         GrammarSpec answer;
-        answer.rules = json_schema_to_grammar(common_json::parse(options.answer_schema));
+        answer.rules =
+            reveal_marked_rules(json_schema_to_grammar(common_json::parse(options.answer_schema)));
         answer.shown_controls = chat.grammar.shown_controls;
         if (calls) answer.rules = either_rules(answer.rules, chat.grammar.rules);
         chat.grammar = std::move(answer);
@@ -282,7 +285,7 @@ class LlamaChatTemplate final : public ChatTemplate {
   }
 
   static void take_grammar(const common_chat_params& form, GrammarSpec& spec) {
-    spec.rules = form.grammar;
+    spec.rules = reveal_marked_rules(form.grammar);
     spec.begun = form.generation_prompt;
     if (!form.grammar_lazy) return;
     for (const common_grammar_trigger& trigger : form.grammar_triggers) {
@@ -292,6 +295,16 @@ class LlamaChatTemplate final : public ChatTemplate {
     }
     spec.reasoning_start = form.thinking_start_tag;
     spec.reasoning_ends = form.thinking_end_tags;
+  }
+
+  static void take_thoughts(const common_chat_params& form, RenderedChat& chat) {
+    if (form.thinking_end_tags.empty()) return;
+    chat.thoughts_start = form.thinking_start_tag;
+    chat.thoughts_end = form.thinking_end_tags.front();
+    const std::size_t start = form.generation_prompt.rfind(chat.thoughts_start);
+    const std::size_t end = form.generation_prompt.rfind(chat.thoughts_end);
+    chat.thinks = !chat.thoughts_start.empty() && start != std::string::npos &&
+                  (end == std::string::npos || end < start);
   }
 
   std::vector<Token> controls_among(const std::vector<std::string>& words) const {

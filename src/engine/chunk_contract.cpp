@@ -13,6 +13,7 @@ int check_chunks(const Engine& engine, std::span<const Chunk> chunks) {
     CHECK(chunk.slot > previous_slot && chunk.slot < info.width);
     CHECK(!chunk.tokens.empty() && chunk.pos == engine.length(chunk.slot));
     CHECK(chunk.tokens.size() <= static_cast<std::size_t>(info.context - chunk.pos));
+    CHECK(chunk.wants_logits || !chunk.wants_vector);
     for (const Token token : chunk.tokens) CHECK(token >= 0 && token < info.vocabulary);
     previous_slot = chunk.slot;
     tokens += chunk.tokens.size();

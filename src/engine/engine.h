@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,9 +50,12 @@ struct EngineInfo {
   int step_tokens_max = 0;
   std::int64_t model_bytes = 0;
   std::int64_t kv_bytes = 0;
-  std::string numerics;       // replicas with the same id compute the same bits
-  bool exact_resume = false;  // bit-identical whatever shares the pass
-  bool can_cut = true;        // truncate() can keep a part of a slot
+  std::string numerics;        // replicas with the same id compute the same bits
+  bool exact_resume = false;   // bit-identical whatever shares the pass
+  bool can_cut = true;         // truncate() can keep a part of a slot
+  int vector_length = 0;       // numbers in a text's vector; 0: it makes none
+  bool generates_text = true;  // false: it was made for vectors alone
+  bool whole_prompts = false;  // a chunk must be all of its prompt, which leaves no cells
 };
 
 // A run of one sequence's tokens in one forward pass: cells [pos, pos + tokens.size()) of a slot.
@@ -60,6 +64,7 @@ struct Chunk {
   int pos = 0;
   std::span<const Token> tokens;
   bool wants_logits = false;  // of the last token
+  bool wants_vector = false;  // of the last token, whose logits are wanted too
 };
 
 enum class StepOutcome {
@@ -82,6 +87,9 @@ class Engine {
   // Logits [vocabulary] of chunk `index` of the last decode(), which asked for them. Valid until
   // the next decode().
   virtual std::span<const float> logits(std::size_t index) const = 0;
+  // What the model makes of all tokens up to the last one of chunk `index`, which asked for it: its
+  // last layer's normalised output there, [vector_length].
+  virtual std::span<const float> vector(std::size_t index) const = 0;
 
   virtual int length(int slot) const = 0;  // cells held
   // Keeps the first `length` cells; 0 empties. A backend that cannot go back keeps none.
@@ -99,6 +107,14 @@ class Engine {
   virtual void request_abort() noexcept = 0;
 };
 
+// Tokens by which a model fills in what is missing between two texts: before the first, before the
+// second, and before its answer.
+struct FillTokens {
+  Token prefix = 0;
+  Token suffix = 0;
+  Token middle = 0;
+};
+
 // Words <-> tokens. Immutable after load; any thread.
 class Tokenizer {
  public:
@@ -114,6 +130,8 @@ class Tokenizer {
   virtual std::string written(Token token) const = 0;
   virtual bool ends_generation(Token token) const = 0;
   virtual int vocabulary() const = 0;
+  // None: the model was not made to fill in.
+  virtual std::optional<FillTokens> fill_tokens() const { return std::nullopt; }
 };
 
 class ChatTemplate;  // chat.h
@@ -123,7 +141,7 @@ class GrammarMaker;  // grammar.h
 struct LoadedModel {
   std::unique_ptr<Engine> engine;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<const ChatTemplate> chat_template;
+  std::shared_ptr<const ChatTemplate> chat_template;  // null: it generates no text
   std::shared_ptr<const GrammarMaker> grammars = {};  // null: the engine has none
 };
 

@@ -76,6 +76,16 @@ void fill_logits(std::span<const Cell> cells, std::span<float> logits) {
   offer(kFakeTurnEnd, hash % 97 == 0 ? 8.0F : -8.0F);
 }
 
+// As long as nothing else here, so that a mix-up shows.
+constexpr int kVectorLength = 12;
+
+std::vector<float> make_vector(std::span<const Cell> cells) {
+  std::vector<float> out;
+  for (std::uint64_t i = 1; i <= kVectorLength; ++i)
+    out.push_back(static_cast<float>(mix(cells.back().hash ^ i) >> 40) * 0x1.0p-23F - 1);
+  return out;
+}
+
 constexpr std::array<char, 8> kSaveMagic = {'f', 'a', 'k', 'e', 'c', 'e', 'l', 'l'};
 
 class FakeEngine final : public Engine {
@@ -93,13 +103,19 @@ class FakeEngine final : public Engine {
     info_.kv_bytes = static_cast<std::int64_t>(sizeof(Cell)) * options.width * options.context;
     info_.numerics = "synthetic";
     info_.exact_resume = true;
+    info_.vector_length = kVectorLength;
+    info_.whole_prompts = options.whole_prompts;
+    info_.generates_text = info_.can_cut = !options.whole_prompts;
   }
 
   const EngineInfo& info() const override { return info_; }
 
   StepOutcome decode(std::span<const Chunk> chunks) override {
     const int tokens = check_chunks(*this, chunks);
+    for (const Chunk& chunk : chunks)
+      CHECK(!options_.whole_prompts || (chunk.pos == 0 && chunk.wants_vector));
     logits_.clear();
+    vectors_.clear();
     const bool aborted = !wait(options_.per_step + options_.per_token * tokens);
     // Like a real backend, which stops between parts of a pass: the first half is in the cache.
     const std::size_t done = aborted ? chunks.size() / 2 : chunks.size();
@@ -113,9 +129,11 @@ class FakeEngine final : public Engine {
     if (aborted) return StepOutcome::Aborted;
     for (const Chunk& chunk : chunks) {
       logits_.emplace_back();
+      vectors_.emplace_back();
       if (!chunk.wants_logits) continue;
       logits_.back().resize(kFakeVocabulary);
       fill_logits(cells(chunk.slot), logits_.back());
+      if (chunk.wants_vector) vectors_.back() = make_vector(cells(chunk.slot));
     }
     return StepOutcome::Done;
   }
@@ -123,6 +141,10 @@ class FakeEngine final : public Engine {
   std::span<const float> logits(std::size_t index) const override {
     CHECK(index < logits_.size() && !logits_[index].empty());
     return logits_[index];
+  }
+  std::span<const float> vector(std::size_t index) const override {
+    CHECK(index < vectors_.size() && !vectors_[index].empty());
+    return vectors_[index];
   }
 
   int length(int slot) const override { return static_cast<int>(cells(slot).size()); }
@@ -205,6 +227,7 @@ class FakeEngine final : public Engine {
   EngineInfo info_;
   std::vector<std::vector<Cell>> slots_;
   std::vector<std::vector<float>> logits_;  // by chunk of the last pass
+  std::vector<std::vector<float>> vectors_;
   std::mutex mutex_;
   std::condition_variable abort_asked_;
   bool abort_ = false;

@@ -18,6 +18,7 @@ struct FakeOptions {
   int step_tokens_max = 512;
   std::chrono::microseconds per_step{0};  // time that a pass takes; 0 = no waiting
   std::chrono::microseconds per_token{0};
+  bool whole_prompts = false;  // as a model that was made for vectors alone
   std::string crash_on = {};  // a pass in which a sequence's last bytes are these kills the process
 };
 

@@ -176,6 +176,65 @@ TEST_P(FamiliesTest, a_full_slot_is_computed_and_the_memory_is_told) {
   EXPECT_GT(engine_->info().kv_bytes, 0);
 }
 
+// What libllama itself gives as the last token's, of a whole prompt in a context made for vectors.
+std::vector<float> vector_of_libllama(const std::filesystem::path& file,
+                                      const std::vector<Token>& tokens) {
+  const ModelHandle model(llama_model_load_from_file(file.c_str(), llama_model_default_params()),
+                          llama_model_free);
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = 256;
+  params.n_ubatch = 256;
+  params.embeddings = true;
+  params.pooling_type = LLAMA_POOLING_TYPE_LAST;
+  params.n_threads = params.n_threads_batch = 1;
+  const ContextHandle context(llama_init_from_model(model.get(), params));
+  std::vector<Token> copy = tokens;
+  EXPECT_EQ(llama_decode(context.get(),
+                         llama_batch_get_one(copy.data(), static_cast<std::int32_t>(copy.size()))),
+            0);
+  const float* row = llama_get_embeddings_seq(context.get(), 0);
+  return row == nullptr ? std::vector<float>()
+                        : std::vector<float>(row, row + llama_model_n_embd(model.get()));
+}
+
+TEST_P(FamiliesTest, a_vector_is_the_last_tokens_whoever_shares_the_passes) {
+  const std::vector<Token> tokens = some_tokens(100, 1);
+  const std::vector<Token> other = some_tokens(9, 2);
+  const std::vector<float> expected = vector_of_libllama(file_, tokens);
+  ASSERT_EQ(engine_->info().vector_length, static_cast<int>(expected.size()));
+  // Its prompt in three chunks, beside a slot that decodes and one that wants a vector too.
+  fill(0, some_tokens(30, 3), 64);
+  std::vector<float> got;
+  std::vector<float> others;
+  std::vector<float> decoded;
+  for (int pass = 0; pass < 3; ++pass) {
+    const std::vector<Token> next = some_tokens(1, pass);
+    std::vector<Chunk> chunks;
+    chunks.push_back({.slot = 0, .pos = 30 + pass, .tokens = next, .wants_logits = true});
+    const int held = engine_->length(1);
+    const int count = pass == 2 ? 100 - held : 40;
+    chunks.push_back({.slot = 1,
+                      .pos = held,
+                      .tokens = std::span(tokens).subspan(held, count),
+                      .wants_logits = pass == 2,
+                      .wants_vector = pass == 2});
+    if (pass == 2) {
+      chunks.push_back(
+          {.slot = 2, .pos = 0, .tokens = other, .wants_logits = true, .wants_vector = true});
+    }
+    ASSERT_EQ(engine_->decode(chunks), StepOutcome::Done);
+    const auto row = engine_->logits(0);
+    decoded.assign(row.begin(), row.end());
+    if (pass < 2) continue;
+    got.assign(engine_->vector(1).begin(), engine_->vector(1).end());
+    others.assign(engine_->vector(2).begin(), engine_->vector(2).end());
+  }
+  EXPECT_LT(difference(expected, got), kSame);
+  EXPECT_LT(difference(vector_of_libllama(file_, other), others), kSame);
+  EXPECT_GT(difference(expected, others), 3 * kSame) << "the test could not tell them apart";
+  EXPECT_TRUE(std::ranges::all_of(decoded, [](float logit) { return std::isfinite(logit); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, FamiliesTest, testing::ValuesIn(kTinyFamilies),
                          [](const auto& family) {
                            std::string name(family.param);

@@ -121,6 +121,17 @@ Result<std::vector<std::filesystem::path>> split_files(const std::filesystem::pa
   return files;
 }
 
+GgufFacts::Use use_of(bool causal, std::uint32_t pooling) {
+  using Use = GgufFacts::Use;
+  switch (pooling) {
+    case LLAMA_POOLING_TYPE_NONE: return causal ? Use::Text : Use::Other;
+    case LLAMA_POOLING_TYPE_LAST: return causal ? Use::LastVectors : Use::WholeVectors;
+    case LLAMA_POOLING_TYPE_MEAN:
+    case LLAMA_POOLING_TYPE_CLS: return Use::WholeVectors;
+    default: return Use::Other;
+  }
+}
+
 }  // namespace
 
 Result<GgufFacts> read_gguf_facts(const std::filesystem::path& model) {
@@ -132,10 +143,9 @@ Result<GgufFacts> read_gguf_facts(const std::filesystem::path& model) {
   if (facts.architecture.empty()) {
     return broken(model, "names no general.architecture: it is not a language model");
   }
-  constexpr std::uint32_t kPoolingNone = 0;
   const std::string& arch = facts.architecture;
-  facts.generates_text = flag_value(gguf, arch + ".attention.causal", true) &&
-                         number_value(gguf, arch + ".pooling_type") == kPoolingNone;
+  facts.use = use_of(flag_value(gguf, arch + ".attention.causal", true),
+                     number_value(gguf, arch + ".pooling_type"));
 
   facts.context_trained = static_cast<int>(
       std::min<std::uint32_t>(number_value(gguf, arch + ".context_length"), 1U << 30));

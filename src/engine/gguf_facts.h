@@ -17,7 +17,10 @@ struct GgufFacts {
   std::int64_t tensor_bytes = 0;  // over all files
   std::int64_t file_bytes = 0;
   std::uint64_t fingerprint = 0;  // of the headers and of samples of the weights
-  bool generates_text = true;     // false: it turns texts into vectors or scores
+  // What it was made for. Vectors of the last token are computed like text, in any parts; others
+  // are of all tokens, or of tokens that see what follows them, so a text is computed as a whole.
+  enum class Use { Text, LastVectors, WholeVectors, Other };
+  Use use = Use::Text;
 };
 
 // NotFound: a file is missing. InvalidArgument: not a GGUF, broken or truncated. All name the file

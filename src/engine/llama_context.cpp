@@ -42,7 +42,7 @@ struct Layout {
   bool unified = false;  // one pool of cells for all slots
 };
 
-llama_context_params context_params(const ContextShape& shape, Layout layout) {
+llama_context_params context_params(const ContextShape& shape, Layout layout, LastRows* rows) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(shape.width * padded(shape.context));
   params.n_batch = static_cast<std::uint32_t>(std::max(shape.step_tokens_max, kProbeTokensMax));
@@ -61,13 +61,16 @@ llama_context_params context_params(const ContextShape& shape, Layout layout) {
   // Unified, chunks of any lengths share a pass. Stock attention wants separate streams: it would
   // compute all slots' cells for each slot in a pass of 64 tokens or more.
   params.kv_unified = layout.unified;
+  params.cb_eval = LastRows::on_node;
+  params.cb_eval_user_data = rows;
   params.no_perf = true;
   return params;
 }
 
-ContextHandle open_context(const ContextShape& shape, llama_model* model, Layout layout) {
+ContextHandle open_context(const ContextShape& shape, llama_model* model, Layout layout,
+                           LastRows* rows) {
   try {
-    return ContextHandle(llama_init_from_model(model, context_params(shape, layout)));
+    return ContextHandle(llama_init_from_model(model, context_params(shape, layout, rows)));
   } catch (const std::exception& e) {
     log::debug("llama_init_from_model: {}", e.what());
     return nullptr;
@@ -146,6 +149,8 @@ Result<ReadyContext> make_context(ContextShape shape, llama_model* model) {
                     shape.width, shape.context));
   }
   ReadyContext ready;
+  ready.rows = std::make_unique<LastRows>();
+  LastRows* const rows = ready.rows.get();
   ready.threads = make_threads(shape.threads, shape.spin);
   if (!ready.threads)
     return fail(Code::ResourceExhausted, "the engine's threads cannot be started");
@@ -154,11 +159,11 @@ Result<ReadyContext> make_context(ContextShape shape, llama_model* model) {
   ready.unified = shape.our_kernels;
   for (;;) {
     ready.kernel_use = {};
-    ready.context = open_context(shape, model, {.unified = ready.unified});
+    ready.context = open_context(shape, model, {.unified = ready.unified}, rows);
     ready.flash_attention = ready.context != nullptr;
     if (!ready.context && shape.kv_type == KvType::F16) {
       ready.unified = false;
-      ready.context = open_context(shape, model, {.flash_attention = false});
+      ready.context = open_context(shape, model, {.flash_attention = false}, rows);
     }
     if (!ready.context) {
       return fail(Code::ResourceExhausted,
@@ -185,7 +190,9 @@ Result<ReadyContext> make_context(ContextShape shape, llama_model* model) {
   }
   llama_context* context = ready.context.get();
   ready.pass_tokens = static_cast<int>(llama_n_ubatch(context));
+  rows->begin(true);
   ready.kv_bytes = measure_kv_bytes(context, shape.width);
+  rows->begin(false);
   const llama_memory_t memory = llama_get_memory(context);
   // Two tokens are in slot 0. A recurrent state cannot go back by one.
   ready.partial_truncation = llama_memory_seq_rm(memory, 0, 1, -1);

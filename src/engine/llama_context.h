@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/engine.h"
 #include "engine/ggml_hook.h"
+#include "engine/last_rows.h"
 #include "engine/llama_handles.h"
 
 namespace flotilla::engine {
@@ -24,7 +26,8 @@ struct ContextShape {
 
 // A context that has computed: its memory is reserved, its weights are in memory.
 struct ReadyContext {
-  ThreadPoolHandle threads;  // outlives the context: keep the order
+  std::unique_ptr<LastRows> rows;  // outlives the context, too
+  ThreadPoolHandle threads;        // outlives the context: keep the order
   ContextHandle context;
   ContextShape shape;   // what was really made
   int pass_tokens = 0;  // most tokens that libllama computes at once (n_ubatch)

@@ -1,5 +1,6 @@
 #include "engine/llama_engine.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <ctime>
@@ -25,6 +26,7 @@
 #include "engine/saved_cells.h"
 #include "engine/thread_choice.h"
 #include "engine/tokenizer.h"
+#include "engine/vector_engine.h"
 
 namespace flotilla::engine {
 namespace {
@@ -35,7 +37,7 @@ std::string meta_text(const llama_model* model, auto read) {
   return text.data();
 }
 
-EngineInfo describe(const llama_model* model, const ReadyContext& ready) {
+EngineInfo describe(const llama_model* model, const ReadyContext& ready, const GgufFacts& facts) {
   EngineInfo info;
   info.description = meta_text(model, llama_model_desc);
   info.quantization = llama_ftype_name(llama_model_ftype(model));
@@ -52,6 +54,8 @@ EngineInfo describe(const llama_model* model, const ReadyContext& ready) {
   // differ: what shares a pass with a sequence can change its logits.
   info.exact_resume = ready.kernel_use.all_ours() && ready.partial_truncation;
   info.can_cut = ready.partial_truncation;
+  info.vector_length = static_cast<int>(ready.rows->length());
+  info.generates_text = facts.use == GgufFacts::Use::Text;
   return info;
 }
 
@@ -77,13 +81,13 @@ class PassTime {
 // out of range and on batches too large, so all of that is checked before.
 class LlamaEngine final : public Engine {
  public:
-  LlamaEngine(ModelHandle model, ReadyContext ready, std::uint64_t model_fingerprint)
+  LlamaEngine(ModelHandle model, ReadyContext ready, const GgufFacts& facts)
       : model_(std::move(model)),
         ready_(std::move(ready)),
         context_(ready_.context.get()),
         memory_(llama_get_memory(context_)),
-        info_(describe(model_.get(), ready_)),
-        fingerprint_(fingerprint_of(cell_layout_name(ready_), model_fingerprint)),
+        info_(describe(model_.get(), ready_, facts)),
+        fingerprint_(fingerprint_of(cell_layout_name(ready_), facts.fingerprint)),
         threads_(ready_.shape.threads, ready_.shape.least_threads),
         lengths_(static_cast<std::size_t>(info_.width)),
         batch_(llama_batch_init(info_.step_tokens_max, 0, 1)) {
@@ -102,34 +106,27 @@ class LlamaEngine final : public Engine {
 
   StepOutcome decode(std::span<const Chunk> chunks) override {
     check_chunks(*this, chunks);
-    rows_.clear();
-    fill_batch(chunks);
-    switch (const int code = run_batch()) {
-      case 0: break;
-      case 1: return StepOutcome::NoSpace;
-      case 2:
-        abort_.store(false);
-        for (const Chunk& chunk : chunks) read_length(chunk.slot);
-        return StepOutcome::Aborted;
-      default:
-        CHECK(code != -1);  // a batch that libllama calls invalid: check_chunks() missed something
-        log::error("llama_decode failed with code {}", code);
-        for (const Chunk& chunk : chunks) empty(chunk.slot);
-        return StepOutcome::Failed;
+    logits_.assign(chunks.size(), nullptr);
+    vectors_.assign(chunks.size(), {});
+    bool first = true;
+    for (const std::vector<std::size_t>& part : parts_of(chunks)) {
+      const int code = compute(chunks, part);
+      if (code != 0) return end_badly(chunks, code, first);
+      first = false;
     }
-    int last = -1;
-    for (const Chunk& chunk : chunks) {
+    for (const Chunk& chunk : chunks)
       length_of(chunk.slot) += static_cast<int>(chunk.tokens.size());
-      last += static_cast<int>(chunk.tokens.size());
-      rows_.push_back(chunk.wants_logits ? llama_get_logits_ith(context_, last) : nullptr);
-      CHECK(!chunk.wants_logits || rows_.back() != nullptr);
-    }
     return StepOutcome::Done;
   }
 
   std::span<const float> logits(std::size_t index) const override {
-    CHECK(index < rows_.size() && rows_[index] != nullptr);
-    return {rows_[index], static_cast<std::size_t>(info_.vocabulary)};
+    CHECK(index < logits_.size() && logits_[index] != nullptr);
+    return {logits_[index], static_cast<std::size_t>(info_.vocabulary)};
+  }
+
+  std::span<const float> vector(std::size_t index) const override {
+    CHECK(index < vectors_.size() && !vectors_[index].empty());
+    return vectors_[index];
   }
 
   int length(int slot) const override {
@@ -204,9 +201,65 @@ class LlamaEngine final : public Engine {
     length_of(slot) = 0;
   }
 
-  void fill_batch(std::span<const Chunk> chunks) {
+  // What libllama computes in one call. The rows of a call come in the order of its tokens where
+  // all slots share one pool of cells; else it may sort them, so whoever wants a vector is alone.
+  // Logits live until the next call: theirs is the last.
+  std::vector<std::vector<std::size_t>> parts_of(std::span<const Chunk> chunks) const {
+    std::vector<std::vector<std::size_t>> parts;
+    std::vector<std::size_t> together;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      if (chunks[i].wants_vector && !ready_.unified) {
+        parts.push_back({i});
+      } else {
+        together.push_back(i);
+      }
+    }
+    if (!together.empty()) parts.push_back(std::move(together));
+    return parts;
+  }
+
+  // llama_decode's code.
+  int compute(std::span<const Chunk> chunks, std::span<const std::size_t> part) {
+    const bool vectors =
+        std::ranges::any_of(part, [&](std::size_t i) { return chunks[i].wants_vector; });
+    ready_.rows->begin(vectors);
+    fill_batch(chunks, part);
+    if (const int code = run_batch(); code != 0) return code;
+    int last = -1;
+    std::size_t row = 0;
+    for (const std::size_t i : part) {
+      const Chunk& chunk = chunks[i];
+      last += static_cast<int>(chunk.tokens.size());
+      if (!chunk.wants_logits) continue;
+      logits_[i] = llama_get_logits_ith(context_, last);
+      CHECK(logits_[i] != nullptr);
+      if (chunk.wants_vector) {
+        const auto numbers = ready_.rows->row(row);
+        vectors_[i].assign(numbers.begin(), numbers.end());
+      }
+      ++row;
+    }
+    CHECK(!vectors || row == ready_.rows->count());
+    return 0;
+  }
+
+  StepOutcome end_badly(std::span<const Chunk> chunks, int code, bool first) {
+    if (code == 1 && first) return StepOutcome::NoSpace;
+    if (code == 2) {
+      abort_.store(false);
+      for (const Chunk& chunk : chunks) read_length(chunk.slot);
+      return StepOutcome::Aborted;
+    }
+    CHECK(code != -1);  // a batch that libllama calls invalid: check_chunks() missed something
+    log::error("llama_decode failed with code {}", code);
+    for (const Chunk& chunk : chunks) empty(chunk.slot);
+    return StepOutcome::Failed;
+  }
+
+  void fill_batch(std::span<const Chunk> chunks, std::span<const std::size_t> part) {
     batch_.n_tokens = 0;
-    for (const Chunk& chunk : chunks) {
+    for (const std::size_t index : part) {
+      const Chunk& chunk = chunks[index];
       for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
         const int at = batch_.n_tokens++;
         batch_.token[at] = chunk.tokens[i];
@@ -290,7 +343,8 @@ class LlamaEngine final : public Engine {
   ThreadChoice threads_;
   std::vector<int> lengths_;
   llama_batch batch_;
-  std::vector<const float*> rows_;  // by chunk of the last pass; libllama's memory
+  std::vector<const float*> logits_;  // by chunk of the last pass; libllama's memory
+  std::vector<std::vector<float>> vectors_;
   std::atomic<bool> abort_{false};
 };
 
@@ -306,19 +360,24 @@ Result<LoadedModel> load_llama(const LoadOptions& options, const LoadProgress& p
   };
   auto checked = check_options(options, facts->context_trained);
   if (!checked) return with_file(checked.error());
+  if (facts->use == GgufFacts::Use::WholeVectors) {
+    return load_vector_engine(*facts, options, progress);
+  }
   auto model = load_weights(*facts, options, progress);
   if (!model) return fail(model.error());
   checked = check_options(options, llama_model_n_ctx_train(model->get()));
   if (!checked) return with_file(checked.error());
-  auto chat_template = make_llama_chat_template(*model, options.chat_template);
-  if (!chat_template) return with_file(chat_template.error());
+  LoadedModel loaded;
+  if (facts->use == GgufFacts::Use::Text) {
+    auto chat_template = make_llama_chat_template(*model, options.chat_template);
+    if (!chat_template) return with_file(chat_template.error());
+    loaded.chat_template = std::move(*chat_template);
+  }
   auto ready = make_context(plan_context(options, model->get()), model->get());
   if (!ready) return with_file(ready.error());
-  LoadedModel loaded;
   loaded.tokenizer = make_llama_tokenizer(*model);
-  loaded.chat_template = std::move(*chat_template);
   loaded.grammars = make_llama_grammars(*model);
-  loaded.engine = std::make_unique<LlamaEngine>(*model, std::move(*ready), facts->fingerprint);
+  loaded.engine = std::make_unique<LlamaEngine>(*model, std::move(*ready), *facts);
   return loaded;
 }
 

@@ -65,12 +65,17 @@ Error load_error(const GgufFacts& facts, const std::string& reason) {
                                  reason.empty() ? "llama.cpp gave no reason" : reason)};
 }
 
-std::optional<std::string> why_unable_to_chat(const GgufFacts& facts, const llama_model* model) {
-  if (!facts.generates_text || llama_model_is_diffusion(model)) {
-    return "it does not generate text token by token (an embedding, reranking or diffusion model)";
+std::optional<std::string> why_of_no_use(const GgufFacts& facts, const llama_model* model) {
+  if (facts.use == GgufFacts::Use::Other) {
+    return "it gives neither text nor vectors of texts (a reranker, or an embedding model that "
+           "says "
+           "no pooling)";
+  }
+  if (llama_model_is_diffusion(model)) {
+    return "it does not generate text token by token (a diffusion model)";
   }
   if (llama_model_has_encoder(model) || !llama_model_has_decoder(model)) {
-    return "encoder models are not supported: use a decoder-only model";
+    return "models with an encoder are not supported: use a decoder-only model";
   }
   const llama_vocab* vocab = llama_model_get_vocab(model);
   if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_vocab_n_tokens(vocab) <= 0) {
@@ -119,7 +124,7 @@ Result<ModelHandle> load_weights(const GgufFacts& facts, const LoadOptions& opti
   }
   if (meter.stopped()) return cancelled;
   if (!model) return fail(load_error(facts, errors.text()));
-  if (const auto reason = why_unable_to_chat(facts, model.get())) {
+  if (const auto reason = why_of_no_use(facts, model.get())) {
     return fail(load_error(facts, *reason));
   }
   if (!meter.advance(1)) return cancelled;

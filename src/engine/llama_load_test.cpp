@@ -128,9 +128,20 @@ TEST_F(LlamaLoadTest, ModelsThatCannotChatAreRefused) {
                               })),
          Code::InvalidArgument, "unknown model architecture: 'nonesuch'");
   expect(error_of(with_header(
-             "embedding.gguf",
-             [](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.pooling_type", 1); })),
-         Code::InvalidArgument, "embedding");
+             "reranker.gguf",
+             [](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.pooling_type", 4); })),
+         Code::InvalidArgument, "reranker");
+  // Last-token pooling, without a chat template: it is served, for vectors alone.
+  LoadOptions options = sample_options();
+  options.model = with_header("vectors.gguf", [](gguf_context* gguf) {
+    gguf_set_val_u32(gguf, "llama.pooling_type", 3);
+    gguf_remove_key(gguf, "tokenizer.chat_template");
+  });
+  const auto vectors = load_llama(options, {});
+  ASSERT_TRUE(vectors) << vectors.error().message;
+  EXPECT_FALSE(vectors->engine->info().generates_text);
+  EXPECT_EQ(vectors->engine->info().vector_length, 576);
+  EXPECT_EQ(vectors->chat_template, nullptr);
   expect(error_of(with_header(
              "base.gguf",
              [](gguf_context* gguf) { gguf_remove_key(gguf, "tokenizer.chat_template"); })),

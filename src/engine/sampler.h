@@ -66,6 +66,8 @@ class Sampler {
   void accept_prompt(std::span<const Token> tokens);
   void accept_given(Token token);
   void accept(Token token);
+  // Whether the grammar, if there is one, lets it come next.
+  bool allows(Token token) const { return grammar_ == nullptr || grammar_->allows(token); }
   // The token at answer position `position` (0-based) by `logits` [vocabulary]; kNoToken: the
   // grammar allows none. Never fails: logits that are not numbers count as impossible.
   Token sample(std::span<const float> logits, std::uint64_t position);

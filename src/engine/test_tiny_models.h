@@ -14,6 +14,8 @@
 #include "base/random.h"
 #include "engine/llama_handles.h"
 
+// Beside the families, "bert": an encoder whose vectors are the mean of all tokens.
+//
 // Models of a few families with two to four tiny layers of random weights: they say nothing, but
 // each has its family's kind of cache and computes like it. A file is a few hundred KiB.
 namespace flotilla::engine {
@@ -82,7 +84,7 @@ class TinyModel {
       gguf_set_arr_data(gguf_.get(), "jamba.attention.head_count_kv", GGUF_TYPE_INT32, heads.data(),
                         heads.size());
     } else if (!is("mamba")) {
-      number("attention.head_count_kv", kKvHeads);
+      number("attention.head_count_kv", is("bert") ? kHeads : kKvHeads);
     }
     if (!is("mamba")) {
       number("attention.key_length", kHeadDim);
@@ -90,6 +92,12 @@ class TinyModel {
       number("rope.dimension_count", kHeadDim);
     }
     gguf_set_val_f32(gguf_.get(), (family_ + ".attention.layer_norm_rms_epsilon").c_str(), 1e-5F);
+    if (is("bert")) {
+      gguf_set_val_f32(gguf_.get(), "bert.attention.layer_norm_epsilon", 1e-5F);
+      gguf_set_val_bool(gguf_.get(), "bert.attention.causal", false);
+      number("pooling_type", LLAMA_POOLING_TYPE_MEAN);
+      gguf_set_val_u32(gguf_.get(), "tokenizer.ggml.token_type_count", 2);
+    }
     if (is("gemma3")) {
       number("attention.sliding_window", 32);
       number("attention.sliding_window_pattern", 2);
@@ -153,7 +161,33 @@ class TinyModel {
     add(name, std::move(shape), 0.1F, 1);
   }
 
+  // A norm with a bias, and a weight with one.
+  void encoder_norm(const std::string& name) {
+    norm(name + ".weight", {kEmbedding});
+    add(name + ".bias", {kEmbedding}, 0.1F, 0);
+  }
+  void encoder_weight(const std::string& name, std::int64_t in, std::int64_t out) {
+    weight(name, {in, out});
+    add(name + ".bias", {out}, 0.1F, 0);
+  }
+  void write_encoder() {
+    weight("token_embd", {kEmbedding, kVocabulary});
+    weight("token_types", {kEmbedding, 2});
+    weight("position_embd", {kEmbedding, 1024});
+    encoder_norm("token_embd_norm");
+    for (int layer = 0; layer < layers(); ++layer) {
+      const std::string blk = fmt::format("blk.{}.", layer);
+      for (const char* part : {"attn_q", "attn_k", "attn_v", "attn_output"})
+        encoder_weight(blk + part, kEmbedding, kEmbedding);
+      encoder_norm(blk + "attn_output_norm");
+      encoder_weight(blk + "ffn_up", kEmbedding, kFeedForward);
+      encoder_weight(blk + "ffn_down", kFeedForward, kEmbedding);
+      encoder_norm(blk + "layer_output_norm");
+    }
+  }
+
   void write_tensors() {
+    if (is("bert")) return write_encoder();
     weight("token_embd", {kEmbedding, kVocabulary});
     norm("output_norm.weight", {kEmbedding});
     weight("output", {kEmbedding, kVocabulary});

@@ -50,6 +50,14 @@ class LlamaTokenizer final : public Tokenizer {
 
   int vocabulary() const override { return vocabulary_; }
 
+  std::optional<FillTokens> fill_tokens() const override {
+    const FillTokens tokens{.prefix = llama_vocab_fim_pre(vocab_),
+                            .suffix = llama_vocab_fim_suf(vocab_),
+                            .middle = llama_vocab_fim_mid(vocab_)};
+    const bool all = tokens.prefix >= 0 && tokens.suffix >= 0 && tokens.middle >= 0;
+    return all ? std::optional(tokens) : std::nullopt;
+  }
+
  private:
   std::string form_of(Token token, bool special) const {
     // libllama throws or crashes on ids that it does not know, and ids can come from outside.

@@ -77,7 +77,7 @@ TEST_F(TrapsDeathTest, slots_that_do_not_exist_are_our_check) {
   EXPECT_DEATH((void)engine.save(-1), "slot");
   EXPECT_DEATH((void)engine.restore(300, {}), "slot");
   EXPECT_DEATH((void)engine.move(0, 2), "slot");
-  EXPECT_DEATH((void)engine.logits(0), "rows_");
+  EXPECT_DEATH((void)engine.logits(0), "logits_");
 }
 
 TEST_F(TrapsTest, tokens_that_do_not_exist_have_no_text) {

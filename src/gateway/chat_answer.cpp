@@ -44,13 +44,13 @@ Awaitable<void> ChatAnswer::finish() {
     if (sent) co_await exchange_.finish();
     co_return;
   }
-  if (!assembler_.complete()) {
+  if (whole_.empty() && !assembler_.complete()) {
     Error error{.code = Code::Internal,
                 .message = "the replica ended its answer before it was whole"};
     co_await fail(std::move(error));
     co_return;
   }
-  http::Response response = http::json_response(200, assembler_.answer());
+  http::Response response = http::json_response(200, whole_.empty() ? assembler_.answer() : whole_);
   add_headers(response.headers);
   status_ = response.status;
   co_await exchange_.respond(std::move(response));

@@ -29,6 +29,8 @@ class ChatAnswer {
   void set_usage(const api::Usage& usage, const api::ServedBy& served) {
     assembler_.set_usage(usage, served);
   }
+  // Not streamed: all of the body, instead of chunks.
+  void set_whole(std::string body) { whole_ = std::move(body); }
   // Says that we are at work: the head if it is not out, and a comment. Nothing without stream.
   Awaitable<bool> keep_alive();
   // Ends it well: [DONE], or the assembled body.
@@ -48,6 +50,7 @@ class ChatAnswer {
   const http::Headers headers_;
   int status_ = 0;
   api::ChatAssembler assembler_;
+  std::string whole_;
 };
 
 }  // namespace flotilla::gateway

@@ -53,6 +53,10 @@ Awaitable<RelayEnd> ChatRun::relay(LaunchRuntime& place) {
   const std::function<void()> on_first_byte = [this] { admission_.first_byte(); };
   options_.job.pace.in_replica(place.node.str());
   upstream_ = std::make_unique<Upstream>();
+  if (options_.job.embeddings) {
+    co_return co_await relay_embeddings(options_.job, answer_, place, *upstream_, on_first_byte,
+                                        *options_.clock);
+  }
   if (place.engine) {
     co_return co_await relay_foreign(options_.job, answer_, place, *upstream_, on_first_byte,
                                      *options_.clock);

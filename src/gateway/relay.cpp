@@ -18,35 +18,6 @@ using namespace std::string_view_literals;
 constexpr std::chrono::seconds kSilenceMax{35};
 constexpr std::size_t kRefusalBytesMax = 1 << 20;
 
-http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Instant now) {
-  http::Request request;
-  request.method = "POST";
-  request.target = "/v1/chat/completions";
-  auto& headers = request.headers;
-  const auto add = [&headers](std::string_view name, std::string value) {
-    headers.add(std::string(name), std::move(value));
-  };
-  headers.add("Content-Type", "application/json");
-  add(api::kHeaderProtocol, std::to_string(api::kRunnerProtocol));
-  add(api::kHeaderRequestId, job.request_id);
-  add(api::kHeaderAlias, job.alias);
-  add(api::kHeaderCreated, std::to_string(job.created_unix_s));
-  add(api::kHeaderNode, place.node.str());
-  add(api::kHeaderQueuedMs, fmt::format("{:.1f}", job.queued_ms));
-  add(api::kHeaderSeed, std::to_string(job.seed));
-  if (!job.cache_group.empty()) add(api::kHeaderCacheGroup, job.cache_group);
-  add_trace(headers, job.trace_context);
-  if (job.begun) {
-    request.body = api::resume_json(job.shown);
-    add(api::kHeaderResumeBytes, std::to_string(request.body.size()));
-  } else if (job.deadline != Instant::max()) {
-    const double left_ms = std::max(1.0, to_ms(job.deadline - now));
-    add(api::kHeaderDeadlineMs, fmt::format("{:.0f}", left_ms));
-  }
-  request.body += job.body;
-  return request;
-}
-
 // For each chunk of every stream: find() would stop at each quote of the JSON.
 bool contains(std::string_view text, std::string_view part) {
   return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
@@ -158,6 +129,35 @@ class RunnerBlocks {
 void add_trace(http::Headers& headers, const api::TraceContext& context) {
   if (!context.traceparent.empty()) headers.add("traceparent", context.traceparent);
   if (!context.tracestate.empty()) headers.add("tracestate", context.tracestate);
+}
+
+http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Instant now) {
+  http::Request request;
+  request.method = "POST";
+  request.target = job.embeddings ? "/v1/embeddings" : "/v1/chat/completions";
+  auto& headers = request.headers;
+  const auto add = [&headers](std::string_view name, std::string value) {
+    headers.add(std::string(name), std::move(value));
+  };
+  headers.add("Content-Type", "application/json");
+  add(api::kHeaderProtocol, std::to_string(api::kRunnerProtocol));
+  add(api::kHeaderRequestId, job.request_id);
+  add(api::kHeaderAlias, job.alias);
+  add(api::kHeaderCreated, std::to_string(job.created_unix_s));
+  add(api::kHeaderNode, place.node.str());
+  add(api::kHeaderQueuedMs, fmt::format("{:.1f}", job.queued_ms));
+  add(api::kHeaderSeed, std::to_string(job.seed));
+  if (!job.cache_group.empty()) add(api::kHeaderCacheGroup, job.cache_group);
+  add_trace(headers, job.trace_context);
+  if (job.begun) {
+    request.body = api::resume_json(job.shown);
+    add(api::kHeaderResumeBytes, std::to_string(request.body.size()));
+  } else if (job.deadline != Instant::max()) {
+    const double left_ms = std::max(1.0, to_ms(job.deadline - now));
+    add(api::kHeaderDeadlineMs, fmt::format("{:.0f}", left_ms));
+  }
+  request.body += job.body;
+  return request;
 }
 
 RelayEnd ended(RelayEnd::Kind kind) { return RelayEnd{.kind = kind, .response = {}, .error = {}}; }

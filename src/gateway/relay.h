@@ -52,6 +52,7 @@ struct ChatJob {
   double queued_ms = 0;               // until it last got a place
   Instant deadline = Instant::max();  // to the first token
   bool stream = false;
+  bool embeddings = false;  // vectors are asked for: one whole body
 
   std::shared_ptr<RequestTrace> trace;
 
@@ -75,6 +76,14 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock);
+
+// Vectors: a whole answer or none, so another replica begins anew.
+Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
+                                     Upstream& upstream, const std::function<void()>& on_first_byte,
+                                     const Clock& clock);
+
+// What a runner is sent: the client's body, and who asks.
+http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Instant now);
 
 // The whole of a refusal's body, at most 1 MiB, and what it means: a status that says the request
 // is at fault is passed on, any other is the replica's failure.

@@ -53,9 +53,9 @@ void add_operation_routes(http::Router& router,
                           Service& service);  // /admin/{settings,events,logs,sessions}
 void add_chat_routes(
     http::Router& router,
-    Service& service);  // /v1/chat/completions, /v1/models, /health, /livez, /readyz
+    Service& service);  // /v1/chat/completions, /v1/embeddings, /v1/models, /health, /livez, …
 void add_form_routes(http::Router& router,
-                     Service& service);  // the forms beside chat, /tokenize, /v1/embeddings, …
+                     Service& service);  // the forms beside chat, /tokenize, /detokenize
 void add_admin_routes(http::Router& router, Service& service);      // /admin/…
 void add_key_routes(http::Router& router, Service& service);        // /admin/keys
 void add_login_routes(http::Router& router, Service& service);      // /admin/{login,logout}

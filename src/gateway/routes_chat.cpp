@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/embeddings.h"
 #include "api/error_body.h"
 #include "api/openai.h"
 #include "cluster/affinity.h"
@@ -211,7 +212,22 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
       .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
 }
 
-Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
+namespace {
+
+using ParseChat = Result<api::ChatRequest> (*)(std::string_view body);
+
+// Of a request for vectors what a place for it depends on.
+Result<api::ChatRequest> parse_embeddings(std::string_view body) {
+  auto request = api::parse_embeddings_request(body);
+  if (!request) return fail(request.error());
+  api::ChatRequest out;
+  out.model = std::move(request->model);
+  out.user = std::move(request->user);
+  out.timeout_s = request->timeout_s;
+  return out;
+}
+
+Awaitable<void> answer(Service& service, http::Exchange& exchange, ParseChat parse) {
   api::RequestRecord record;
   record.id = make_request_id(service.random);
   record.owner = exchange.request().peer;
@@ -225,7 +241,7 @@ Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
     co_return;
   }
   http::Request request = exchange.take_request();
-  auto parsed = co_await parse_body(service, request.body, &api::parse_chat_request);
+  auto parsed = co_await parse_body(service, request.body, parse);
   if (!parsed) {
     Error error = parsed.error();
     co_await refuse_chat(exchange, *trace, std::move(error));
@@ -248,8 +264,15 @@ Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
   trace->enters(pool->alias(), caller->owner);
   ChatRun::Options options = chat_options(service, std::move(pool), std::move(request),
                                           std::move(*parsed), std::move(*use), trace);
+  options.job.embeddings = parse == &parse_embeddings;
   ChatRun run(exchange, service.executor, std::move(options));
   co_await run.run();
+}
+
+}  // namespace
+
+Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
+  co_await answer(service, exchange, &api::parse_chat_request);
 }
 
 Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
@@ -265,6 +288,9 @@ void add_chat_routes(http::Router& router, Service& service) {
              [&service](http::Exchange& exchange, http::PathParams) {
                return answer_chat(service, exchange);
              });
+  router.add("POST", "/v1/embeddings", [&service](http::Exchange& exchange, http::PathParams) {
+    return answer(service, exchange, &parse_embeddings);
+  });
   router.add("GET", "/v1/models", [&service](http::Exchange& exchange, http::PathParams) {
     return list_models(service, exchange);
   });

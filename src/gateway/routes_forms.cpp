@@ -8,7 +8,7 @@
 #include "gateway/routes.h"
 
 // The API's forms beside chat completions, and what is asked of any one replica without waiting for
-// a place in it: words, counts, embeddings.
+// a place in it: words and counts.
 namespace flotilla::gateway {
 namespace {
 
@@ -23,18 +23,11 @@ std::shared_ptr<PoolRuntime> find_pool_for(const Control& control, const std::st
   return control.find_pool_for(model);
 }
 
-http::Request replica_request(Service& service, const LaunchRuntime& launch, const char* path,
-                              const std::string& alias, const std::string& body) {
+http::Request replica_request(Service& service, const char* path, const std::string& alias,
+                              const std::string& body) {
   http::Request request;
   request.method = "POST";
   request.headers.add("Content-Type", "application/json");
-  if (launch.engine) {
-    request.target = "/embeddings";  // below the engine's own /v1
-    request.body = api::with_model(body, launch.engine->upstream_model);
-    if (!launch.engine->api_key.empty())
-      request.headers.add("Authorization", "Bearer " + launch.engine->api_key);
-    return request;
-  }
   request.target = path;
   request.body = body;
   request.headers.add(std::string(api::kHeaderProtocol), std::to_string(api::kRunnerProtocol));
@@ -47,21 +40,18 @@ http::Request replica_request(Service& service, const LaunchRuntime& launch, con
 // fault, the next one may.
 Task<http::Response> ask_replicas(Service& service, std::shared_ptr<PoolRuntime> pool,
                                   const char* path, std::string alias, std::string body) {
-  const bool embeddings = std::string_view(path) == "/v1/embeddings";
   const auto launches = pool->serving();
   bool foreign = false;
   for (const auto& launch : launches) {
     foreign = foreign || launch->engine;
-    if (launch->engine && !embeddings) continue;
-    http::Request request = replica_request(service, *launch, path, alias, body);
+    if (launch->engine) continue;
+    http::Request request = replica_request(service, path, alias, body);
     auto response = co_await launch->client->fetch(std::move(request), kAnswerLimit);
     if (!response || response->status >= 500) continue;
-    if (launch->engine && response->status == 200)
-      response->body = api::with_model(response->body, alias);
     http::Response answer = http::json_response(response->status, std::move(response->body));
     co_return answer;
   }
-  if (foreign && !embeddings) {
+  if (foreign) {
     co_return fail(
         Error{.code = Code::InvalidArgument,
               .message = fmt::format(
@@ -144,7 +134,7 @@ void add_form_routes(http::Router& router, Service& service) {
        .count =
            [&service](Exchange& exchange) { return ask_one(service, exchange, "/runner/count"); },
        .card = [&service] { return card_of(service); }});
-  for (const char* path : {"/tokenize", "/detokenize", "/v1/embeddings"}) {
+  for (const char* path : {"/tokenize", "/detokenize"}) {
     router.add("POST", path, [&service, path](Exchange& exchange, PathParams) {
       return ask_one(service, exchange, path);
     });

@@ -49,6 +49,7 @@ Answer::Answer(const AnswerSpec& spec, std::span<const engine::Token> prompt,
                const std::vector<engine::Token>& end_tokens,
                std::unique_ptr<engine::Grammar> grammar)
     : sampler_(spec.sampling, end_tokens, std::move(grammar)),
+      thoughts_(spec.thoughts),
       text_(spec.stops),
       tokenizer_(std::move(tokenizer)),
       tokens_max_(spec.tokens_max),
@@ -67,7 +68,10 @@ Answer::Answer(const AnswerSpec& spec, std::span<const engine::Token> prompt,
 Answer::Step Answer::next(std::span<const float> logits) {
   CHECK(!finished_);
   Step step;
-  step.token = sampler_.sample(logits, static_cast<std::uint64_t>(tokens_));
+  const auto forced = thoughts_.forced();
+  step.token = forced && sampler_.allows(*forced)
+                   ? *forced
+                   : sampler_.sample(logits, static_cast<std::uint64_t>(tokens_));
   if (step.token == engine::kNoToken || tokenizer_->ends_generation(step.token)) {
     finished_ = FinishReason::Stop;
     show(text_.finish(), step);
@@ -94,6 +98,7 @@ std::string Answer::piece(engine::Token token) const {
 std::string Answer::advance(engine::Token token) {
   ++tokens_;
   const std::string bytes = piece(token);
+  thoughts_.add(token, bytes);
   batch::StopText::Output output = text_.add(bytes);
   last_bytes_ += bytes;
   if (last_bytes_.size() > kCharacterBytesMax) {

@@ -10,6 +10,7 @@
 #include "batch/whole_tokens.h"
 #include "engine/engine.h"
 #include "engine/sampler.h"
+#include "runner/thought_limit.h"
 
 namespace flotilla::runner {
 
@@ -25,6 +26,7 @@ struct AnswerSpec {
   // How many of the likeliest tokens to tell with each token; then text is shown in whole tokens.
   std::optional<int> top_logprobs = {};
   std::vector<engine::Token> shown_controls = {};  // control tokens that are written out
+  ThoughtBudget thoughts = {};
 };
 
 // The text that `spec.given` has shown.
@@ -64,6 +66,7 @@ class Answer {
   void show(std::string released, Step& step);
 
   engine::Sampler sampler_;
+  ThoughtLimit thoughts_;
   batch::StopText text_;
   std::shared_ptr<const engine::Tokenizer> tokenizer_;
   const int tokens_max_;

@@ -93,13 +93,6 @@ TEST_F(FormsTest, TokensAndTextAreEachOthers) {
   EXPECT_EQ(post("/tokenize", R"({"model":"x","content":"a"})").status, 404);
 }
 
-TEST_F(FormsTest, EmbeddingsOfAChatModelAreRefusedByName) {
-  begin();
-  const auto refused = post("/v1/embeddings", R"({"model":"m","input":"a"})");
-  EXPECT_EQ(refused.status, 400);
-  EXPECT_NE(refused.body.find("embeddings_not_supported"), std::string::npos) << refused.body;
-}
-
 TEST_F(FormsTest, CompletionsOfSeveralPromptsAreThoseOfEach) {
   begin();
   const std::string fields = R"("model":"m","seed":7,"max_tokens":20,"n":2)";

@@ -170,6 +170,19 @@ engine::SamplingParams sampling_of(const api::ChatRequest& request) {
   return params;
 }
 
+ThoughtBudget thoughts_of(const api::ChatRequest& request, const engine::RenderedChat& chat,
+                          const TextTools& tools) {
+  ThoughtBudget budget;
+  if (!request.thinking_budget || chat.thoughts_start.empty() || chat.thoughts_end.empty())
+    return budget;
+  budget.tokens = *request.thinking_budget;
+  budget.start = chat.thoughts_start;
+  budget.end = chat.thoughts_end;
+  budget.ends = tools.tokenizer->tokenize(chat.thoughts_end, false, true);
+  budget.begun = chat.thinks;
+  return budget;
+}
+
 // The first choice draws by the seed itself, so that it is the answer of a request with n = 1.
 std::uint64_t seed_of_choice(std::uint64_t seed, int choice) {
   if (choice == 0) return seed;
@@ -255,6 +268,14 @@ Result<PreparedChat> prepare_chat(const std::string& body, const CallHeaders& he
   out.request = std::move(*request);
   if (const auto right = check_model(out.request, headers, tools); !right)
     return fail(right.error());
+  if (!tools.info.generates_text) {
+    return fail({.code = Code::InvalidArgument,
+                 .message = fmt::format("\"{}\" ({}) was made for vectors and generates no text; "
+                                        "ask it at /v1/embeddings",
+                                        out.request.model, tools.info.description),
+                 .param = "model",
+                 .reason = "text_not_supported"});
+  }
   if (const auto right = check_logit_bias(out.request, tools); !right) return fail(right.error());
   if (is_shaped(out.request)) compiles();
   auto chat = render_either(out, tools);
@@ -278,6 +299,7 @@ Result<PreparedChat> prepare_chat(const std::string& body, const CallHeaders& he
     answer.stops.insert(answer.stops.end(), chat->stops.begin(), chat->stops.end());
     answer.top_logprobs = out.request.top_logprobs;
     answer.shown_controls = chat->grammar.shown_controls;
+    answer.thoughts = thoughts_of(out.request, *chat, tools);
     answer.tokens_max = std::min(out.request.max_tokens.value_or(room), room);
     if (const auto given = out.resume.tokens.find(choice); given != out.resume.tokens.end()) {
       answer.given = given->second;

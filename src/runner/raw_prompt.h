@@ -17,6 +17,10 @@ struct RawPrompt {
   std::string text;  // as an echo shows it; only where that was asked for
 };
 
+// The tokens of one text or of ids, range-checked. `param` is its name in the request.
+Result<RawPrompt> make_raw_prompt(const api::RawPrompts::Prompt& prompt, const TextTools& tools,
+                                  const char* param);
+
 // As many tokens as a sequence may have, one of the answer included, or refused.
 Error over_context(const TextTools& tools, std::string_view prompt_tokens, const char* param);
 

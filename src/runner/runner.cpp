@@ -187,6 +187,8 @@ ServiceOptions Process::service_options(const engine::EngineInfo& info) {
   limits.context = info.context;
   limits.window = 0;  // each slot of the engine holds a whole context
   limits.step_tokens_max = info.step_tokens_max;
+  limits.whole_prompts = info.whole_prompts;
+  if (info.whole_prompts) limits.prefill_batch = info.width;  // nobody decodes beside them
   return out;
 }
 

@@ -135,8 +135,10 @@ void SchedulerThread::take_commands() {
 
 void SchedulerThread::take(Start command) {
   SequenceStart& start = command.sequence;
-  Answer answer(start.answer, start.prompt, tokenizer_, end_tokens_, std::move(command.grammar));
-  if (const auto finished = answer.finished()) {
+  std::optional<Answer> answer;
+  if (!start.wants_vector)
+    answer.emplace(start.answer, start.prompt, tokenizer_, end_tokens_, std::move(command.grammar));
+  if (const auto finished = answer ? answer->finished() : std::nullopt) {
     events_.push_back({.id = start.id, .text = {}, .tokens = {}, .finish = finished, .error = {}});
     sequences_held_.fetch_sub(1);
     return;
@@ -154,7 +156,8 @@ void SchedulerThread::take(Start command) {
   enter({.id = start.id,
          .group = std::move(start.cache_group),
          .tokens = std::move(start.prompt),
-         .answer_reserve = std::min(left, batch::Submission{}.answer_reserve)},
+         .answer_reserve = std::min(left, batch::Submission{}.answer_reserve),
+         .wants_vector = start.wants_vector},
         options_.store_bytes_max > 0 && engine_->info().can_cut);
 }
 
@@ -267,18 +270,17 @@ void SchedulerThread::sample(const batch::StepPlan& plan) {
     if (!plan.chunks[i].wants_logits) continue;
     const SequenceId id = plan.ids[i];
     Sequence& sequence = sequences_.at(id);
+    if (!sequence.answer) {
+      note_prompt_done(id, sequence);
+      take_vector(id, sequence, i);
+      continue;
+    }
     breadcrumb_->begin_own(sequence.request);
-    Answer::Step next = sequence.answer.next(engine_->logits(i));
+    Answer::Step next = sequence.answer->next(engine_->logits(i));
     breadcrumb_->end();
     if (next.counts) ++tokens_;
-    if (sequence.prompt_ms == 0) {
-      sequence.prompt_ms = to_ms(clock_.now() - *sequence.first_pass);
-      prompt_tokens_ += sequence.prompt_tokens;
-      cached_tokens_ += std::min(sequence.cached_tokens, std::exchange(sequence.prompt_tokens, 0));
-      // What cannot be cut is of use to the next turn only as it is now: later it has moved on.
-      if (!engine_->info().can_cut) store_cells(id);
-    }
-    const auto finished = sequence.answer.finished();
+    if (sequence.prompt_ms == 0) note_prompt_done(id, sequence);
+    const auto finished = sequence.answer->finished();
     if (finished || !next.text.empty()) {
       events_.push_back({.id = id,
                          .text = std::move(next.text),
@@ -298,6 +300,28 @@ void SchedulerThread::sample(const batch::StepPlan& plan) {
       scheduler_.append(id, next.token);
     }
   }
+}
+
+void SchedulerThread::note_prompt_done(SequenceId id, Sequence& sequence) {
+  sequence.prompt_ms = to_ms(clock_.now() - *sequence.first_pass);
+  prompt_tokens_ += sequence.prompt_tokens;
+  cached_tokens_ += std::min(sequence.cached_tokens, std::exchange(sequence.prompt_tokens, 0));
+  // What cannot be cut is of use to the next turn only as it is now: later it has moved on.
+  if (!engine_->info().can_cut && sequence.keep) store_cells(id);
+}
+
+void SchedulerThread::take_vector(SequenceId id, const Sequence& sequence, std::size_t chunk) {
+  const auto vector = engine_->vector(chunk);
+  events_.push_back({.id = id,
+                     .text = {},
+                     .tokens = {},
+                     .finish = FinishReason::Stop,
+                     .error = {},
+                     .prompt_ms = sequence.prompt_ms,
+                     .prompt_passes = sequence.prompt_passes,
+                     .cached_tokens = sequence.cached_tokens,
+                     .vector = {vector.begin(), vector.end()}});
+  finish(id);
 }
 
 void SchedulerThread::take_back(const batch::StepPlan& plan) {

@@ -36,6 +36,7 @@ struct SequenceStart {
   AnswerSpec answer;
   std::string cache_group = {};  // its cells are reused within it only
   bool keep = true;              // its cells, for whoever goes on from it
+  bool wants_vector = false;     // of the prompt, instead of an answer
 };
 
 // What a sequence has to show after a step. The last event of a sequence has `finish` or `error`.
@@ -50,6 +51,7 @@ struct SequenceEvent {
   double prompt_ms = 0;   // from its first pass to its first token
   int prompt_passes = 0;  // in which its prompt was computed
   int cached_tokens = 0;  // of its prompt, that were not computed again
+  std::vector<float> vector = {};
 };
 
 struct StepStats {
@@ -136,7 +138,7 @@ class SchedulerThread {
 
   struct Sequence {
     std::string request;
-    Answer answer;
+    std::optional<Answer> answer;  // none: its vector is wanted
     std::string cache_group;
     bool keep = true;
     int prompt_tokens = 0;  // 0: resumed
@@ -171,6 +173,8 @@ class SchedulerThread {
   Result<void> restore_cells(int slot, const Saved& saved);
   void decode(const batch::StepPlan& plan);
   void sample(const batch::StepPlan& plan);
+  void note_prompt_done(SequenceId id, Sequence& sequence);
+  void take_vector(SequenceId id, const Sequence& sequence, std::size_t chunk);
   void take_back(const batch::StepPlan& plan);
   void take_back(SequenceId id, int slot);
   void fail(SequenceId id, const Error& error);

@@ -47,7 +47,8 @@ void SchedulerThread::begin(batch::Newcomer newcomer, std::optional<Saved> saved
   scheduler_.submit({.id = newcomer.id,
                      .prompt = std::move(newcomer.tokens),
                      .answer_reserve = newcomer.answer_reserve,
-                     .held = held},
+                     .held = held,
+                     .wants_vector = newcomer.wants_vector},
                     clock_.now());
   if (newcomer.parked) scheduler_.park(newcomer.id);
 }

@@ -17,6 +17,7 @@
 #include "platform/memory_info.h"
 #include "platform/process.h"
 #include "runner/canned_answer.h"
+#include "runner/embedding_call.h"
 
 namespace flotilla::runner {
 namespace {
@@ -46,20 +47,31 @@ http::Response error_response(const Error& error) {
 // What the client's going away has to reach, whatever the request's phase.
 struct ClientLink {
   bool gone = false;
-  ChatCall* call = nullptr;
+  std::function<void()> abandon;
 };
 
 // Ties a call to its link while it is there.
 class Linked {
  public:
-  Linked(ClientLink& link, ChatCall& call) : link_(link) { link_.call = &call; }
-  ~Linked() { link_.call = nullptr; }
+  Linked(ClientLink& link, auto& call) : link_(link) {
+    link_.abandon = [&call] { call.abandon(); };
+  }
+  ~Linked() { link_.abandon = nullptr; }
   Linked(const Linked&) = delete;
   Linked& operator=(const Linked&) = delete;
 
  private:
   ClientLink& link_;
 };
+
+std::shared_ptr<ClientLink> link_client(http::Exchange& exchange) {
+  auto link = std::make_shared<ClientLink>();
+  exchange.on_client_gone([link] {
+    link->gone = true;
+    if (link->abandon) link->abandon();
+  });
+  return link;
+}
 
 class Counted {
  public:
@@ -94,6 +106,14 @@ struct AnswerText {
   Result<std::string> operator()(const Compiles& compiles) {
     return answer(body, headers, *tools, compiles);
   }
+};
+
+struct PrepareEmbeddings {
+  std::string body;
+  CallHeaders headers;
+  std::shared_ptr<const TextTools> tools;
+
+  Result<PreparedEmbeddings> operator()() { return prepare_embeddings(body, headers, *tools); }
 };
 
 Error too_slow(Duration limit) {
@@ -178,15 +198,16 @@ void Service::add_routes() {
              card.queue_max = options_.requests_max;
              return card;
            }});
-  for (const auto& [path, answer] : std::initializer_list<std::pair<const char*, TextAnswer>>{
-           {"/tokenize", tokenize_answer},
-           {"/detokenize", detokenize_answer},
-           {"/v1/embeddings", embeddings_answer},
-           {"/runner/count", count_answer}}) {
+  for (const auto& [path, answer] :
+       std::initializer_list<std::pair<const char*, TextAnswer>>{{"/tokenize", tokenize_answer},
+                                                                 {"/detokenize", detokenize_answer},
+                                                                 {"/runner/count", count_answer}}) {
     router_.add("POST", path, [this, answer](Exchange& exchange, PathParams) {
       return text_answer(exchange, answer);
     });
   }
+  router_.add("POST", "/v1/embeddings",
+              [this](Exchange& exchange, PathParams) { return embeddings(exchange); });
   router_.add("GET", "/v1/models",
               [this](Exchange& exchange, PathParams) { return models(exchange); });
   router_.add("GET", "/v1/models/{id}", [this](Exchange& exchange, PathParams params) {
@@ -203,8 +224,8 @@ void Service::add_routes() {
     const Error error{
         .code = Code::NotFound,
         .message = fmt::format("there is nothing at {}; a runner serves /v1/chat/completions, "
-                               "/v1/messages, /v1/responses, /v1/completions, /v1/models, "
-                               "/tokenize, /detokenize and /health",
+                               "/v1/messages, /v1/responses, /v1/completions, /v1/embeddings, "
+                               "/v1/models, /tokenize, /detokenize and /health",
                                path.substr(0, 200))};
     http::Response response = http::json_response(404, forms::error_body_for(path, error));
     co_await exchange.respond(std::move(response));
@@ -220,36 +241,35 @@ void Service::add_routes() {
   });
 }
 
+// What the gateway says of a request that computes, unless there is no room for it.
+Result<CallHeaders> Service::admit(const http::Exchange& exchange) const {
+  if (draining_ || *calls_ >= options_.requests_max) {
+    return fail({.code = draining_ ? Code::Unavailable : Code::ResourceExhausted,
+                 .message = draining_
+                                ? "this runner is draining; send the request elsewhere"
+                                : "this runner holds as many requests as it can; try again later",
+                 .retry_after_s = 1});
+  }
+  auto headers = read_call_headers(exchange.request().headers, exchange.request().peer == "unix");
+  if (headers && headers->node.empty()) headers->node = options_.node;
+  return headers;
+}
+
 Awaitable<void> Service::chat(http::Exchange& exchange) {
   const Instant arrived = clock_.now();
-  if (draining_ || *calls_ >= options_.requests_max) {
-    Error busy{.code = draining_ ? Code::Unavailable : Code::ResourceExhausted,
-               .message = draining_
-                              ? "this runner is draining; send the request elsewhere"
-                              : "this runner holds as many requests as it can; try again later",
-               .retry_after_s = 1};
-    http::Response response = error_response(busy);
-    co_await exchange.respond(std::move(response));
-    co_return;
-  }
-  const Counted counted(calls_);
-  auto headers = read_call_headers(exchange.request().headers, exchange.request().peer == "unix");
+  auto headers = admit(exchange);
   if (!headers) {
     http::Response response = error_response(headers.error());
     co_await exchange.respond(std::move(response));
     co_return;
   }
-  if (headers->node.empty()) headers->node = options_.node;
+  const Counted counted(calls_);
   if (options_.canned_chunks > 0) {
     co_await write_canned_answer(exchange, *headers, options_.alias, options_.canned_chunks);
     co_return;
   }
   note_trace(exchange.request(), headers->request_id);
-  const auto link = std::make_shared<ClientLink>();
-  exchange.on_client_gone([link] {
-    link->gone = true;
-    if (link->call != nullptr) link->call->abandon();
-  });
+  const auto link = link_client(exchange);
   http::Request request = exchange.take_request();
   Prepare prepare{.body = std::move(request.body),
                   .headers = *headers,
@@ -276,6 +296,39 @@ Awaitable<void> Service::chat(http::Exchange& exchange) {
                  .options = options_.call,
                  .arrived = arrived},
                 std::move(*prepared), *headers, options_.alias);
+  const Linked linked(*link, call);
+  co_await call.run();
+}
+
+Awaitable<void> Service::embeddings(http::Exchange& exchange) {
+  const Instant arrived = clock_.now();
+  auto headers = admit(exchange);
+  if (!headers) {
+    http::Response response = error_response(headers.error());
+    co_await exchange.respond(std::move(response));
+    co_return;
+  }
+  const Counted counted(calls_);
+  const auto link = link_client(exchange);
+  http::Request request = exchange.take_request();
+  PrepareEmbeddings prepare{.body = std::move(request.body), .headers = *headers, .tools = tools_};
+  auto prepared = co_await text_.run(std::move(prepare));
+  if (link->gone || exchange.client_gone()) co_return;
+  if (!prepared) {
+    http::Response response = error_response(prepared.error());
+    response.headers.set("X-Request-Id", headers->request_id);
+    co_await exchange.respond(std::move(response));
+    co_return;
+  }
+  EmbeddingCall call({.sequences = sequences_,
+                      .text = text_,
+                      .tools = tools_,
+                      .exchange = exchange,
+                      .clock = clock_,
+                      .executor = executor_,
+                      .options = options_.call,
+                      .arrived = arrived},
+                     std::move(*prepared), *headers);
   const Linked linked(*link, call);
   co_await call.run();
 }

@@ -52,7 +52,9 @@ class Service {
   int calls() const { return *calls_; }
 
  private:
+  Result<CallHeaders> admit(const http::Exchange& exchange) const;
   Awaitable<void> chat(http::Exchange& exchange);
+  Awaitable<void> embeddings(http::Exchange& exchange);
   Awaitable<void> text_answer(http::Exchange& exchange, TextAnswer answer);
   Awaitable<void> models(http::Exchange& exchange);
   Awaitable<void> model(http::Exchange& exchange, std::string id);

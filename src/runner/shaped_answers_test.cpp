@@ -1,4 +1,6 @@
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -9,29 +11,48 @@
 namespace flotilla::runner {
 namespace {
 
+TextTools load_tools(const std::string& chat_template = {}) {
+  const char* file = std::getenv("FLOTILLA_SAMPLE_MODEL");
+  engine::LoadOptions options;
+  options.model = file != nullptr ? file : ".cache/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  options.context = 1024;
+  options.chat_template = chat_template;
+  auto loaded = engine::load_llama(options, {});
+  if (!loaded) {
+    ADD_FAILURE() << loaded.error().message << " (fetch it: tools/fetch.py)";
+    std::abort();
+  }
+  return make_text_tools(*loaded, "m");
+}
+
 const TextTools& sample_tools() {
+  static const TextTools tools = load_tools();
+  return tools;
+}
+
+// With the template of a family that thinks before it answers.
+const TextTools& thinking_tools() {
   static const TextTools tools = [] {
-    const char* file = std::getenv("FLOTILLA_SAMPLE_MODEL");
-    engine::LoadOptions options;
-    options.model = file != nullptr ? file : ".cache/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-    options.context = 1024;
-    auto loaded = engine::load_llama(options, {});
-    if (!loaded) {
-      ADD_FAILURE() << loaded.error().message << " (fetch it: tools/fetch.py)";
-      std::abort();
-    }
-    return make_text_tools(*loaded, "m");
+    const char* given = std::getenv("FLOTILLA_TEMPLATES");
+    const std::string folder =
+        given != nullptr ? given : ".cache/llama.cpp-0c1e570/models/templates";
+    std::ifstream file(folder + "/Qwen-Qwen3-0.6B.jinja");
+    EXPECT_TRUE(file) << folder;
+    std::stringstream text;
+    text << file.rdbuf();
+    return load_tools(text.str());
   }();
   return tools;
 }
 
-Result<PreparedChat> prepare(const std::string& fields, const std::string& resume = {}) {
+Result<PreparedChat> prepare(const std::string& fields, const std::string& resume = {},
+                             const TextTools& tools = sample_tools()) {
   CallHeaders headers;
   headers.request_id = "r";
   headers.resume_bytes = resume.size();
   return prepare_chat(
       resume + R"({"model":"m","messages":[{"role":"user","content":"hi"}],)" + fields + "}",
-      headers, sample_tools(), 1);
+      headers, tools, 1);
 }
 
 std::vector<engine::Token> tokens_of(const std::string& text) {
@@ -109,6 +130,14 @@ TEST(ShapedAnswers, FollowTheirSchema) {
       {R"({"type":"object","properties":{"a":{"type":"null"}},"additionalProperties":{"type":"integer"}})",
        {R"({})", R"({"a": null, "x": 1})", R"({"other": 3})"},
        {R"({"x": "y"})"}},
+      {R"({"type":"number","minimum":0.5,"exclusiveMaximum":10})",
+       {"0.5", "0.50", "9.999999", "7", "3.25"},
+       {"0.4", "0", "10", "10.0", "-1", "1e1", "00.5"}},
+      {R"({"type":"integer","minimum":100})", {"100", "101", "4711"}, {"10", "99", "-100", "0100"}},
+      {R"({"type":"integer","maximum":-5})", {"-5", "-12"}, {"-4", "5", "-05"}},
+      {R"({"type":"array","uniqueItems":true,"items":{"enum":["a","b"]},"minItems":1})",
+       {R"(["a"])", R"(["b","a"])"},
+       {"[]", R"(["a","a"])"}},
       {"{}", {"1", R"({"a":[true,null]})", R"("x")"}, {"x", "{"}},
       {R"({"enum":["a\"b\\c\n"]})", {R"("a\"b\\c\n")"}, {R"("a")"}},
   };
@@ -174,6 +203,55 @@ TEST(ShapedAnswers, AreResumedWhereTheyStood) {
     }
     EXPECT_EQ(arguments, R"({"a": "y"})") << given;
   }
+}
+
+TEST(ShapedAnswers, ThoughtsAreResumedWhereTheyStood) {
+  const auto tokens = tokens_of("<think>\nI wonder.\n</think>\n\nYes.");
+  const auto read = [&](std::size_t given) {
+    const std::vector<std::int32_t> ids(tokens.begin(),
+                                        tokens.begin() + static_cast<std::ptrdiff_t>(given));
+    const auto before = prepare(R"("max_tokens":50)", "", thinking_tools());
+    const auto chat =
+        prepare(R"("max_tokens":50)", api::resume_json({.tokens = {{0, ids}}, .finished = {}}),
+                thinking_tools());
+    std::string text;
+    std::string rest;
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      (i < given ? text : rest) += thinking_tools().tokenizer->piece(tokens[i]);
+    const api::ChatDelta shown = before->deltas.at(0)->take(text, false);
+    const api::ChatDelta more = chat->deltas.at(0)->take(rest, true);
+    return std::pair(shown.reasoning_content + more.reasoning_content,
+                     shown.content + more.content);
+  };
+  const auto whole = read(0);
+  EXPECT_NE(whole.first.find("I wonder."), std::string::npos) << whole.first;
+  EXPECT_EQ(whole.second, "Yes.");
+  for (std::size_t given = 1; given < tokens.size(); ++given)
+    EXPECT_EQ(read(given), whole) << given;
+}
+
+// The budget's end is where it would have been, however much another replica had shown.
+TEST(ShapedAnswers, AThoughtsBudgetIsResumedToo) {
+  const auto spec_of = [](const std::string& resume) {
+    auto chat = prepare(R"("thinking_budget":3)", resume, thinking_tools());
+    EXPECT_TRUE(chat) << chat.error().message;
+    return chat->answers.at(0);
+  };
+  const TextTools& tools = thinking_tools();
+  const auto end = tools.tokenizer->tokenize("</think>", false, true);
+  std::vector<engine::Token> said = tokens_of("<think> a b c");
+  said.insert(said.end(), end.begin(), end.end());
+  int forced = 0;
+  for (std::size_t given = 0; given < said.size(); ++given) {
+    const std::vector<std::int32_t> ids(said.begin(),
+                                        said.begin() + static_cast<std::ptrdiff_t>(given));
+    ThoughtLimit limit(spec_of(api::resume_json({.tokens = {{0, ids}}, .finished = {}})).thoughts);
+    for (const engine::Token token : ids) limit.add(token, tools.tokenizer->piece(token));
+    if (!limit.forced()) continue;
+    EXPECT_EQ(*limit.forced(), said[given]) << given;
+    ++forced;
+  }
+  EXPECT_EQ(forced, static_cast<int>(end.size()));
 }
 
 TEST(ShapedAnswers, WhatCannotBeCompiledIsTheRequestsFault) {

@@ -53,6 +53,7 @@ class FaultyEngine final : public engine::Engine {
     return outcome;
   }
   std::span<const float> logits(std::size_t index) const override { return inner_->logits(index); }
+  std::span<const float> vector(std::size_t index) const override { return inner_->vector(index); }
   int length(int slot) const override { return inner_->length(slot); }
   void truncate(int slot, int length) override { inner_->truncate(slot, length); }
   Result<void> move(int from, int to) override { return inner_->move(from, to); }

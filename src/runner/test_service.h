@@ -105,6 +105,8 @@ class ServiceTest : public testing::Test {
   void begin() {
     options_.scheduler.limits.width = fake_.width;
     options_.scheduler.limits.context = fake_.context;
+    options_.scheduler.limits.step_tokens_max = fake_.step_tokens_max;
+    options_.scheduler.limits.whole_prompts = fake_.whole_prompts;
     service_ = std::make_unique<Service>(io_.get_executor(), engine::make_fake_model(fake_),
                                          options_, *service_clock_);
     ASSERT_TRUE(service_->listen_unix(path_));

@@ -78,17 +78,4 @@ Result<std::string> count_answer(const std::string& body, const CallHeaders& hea
   return api::token_count_json(prompt->size());
 }
 
-Result<std::string> embeddings_answer(const std::string& body, const CallHeaders& headers,
-                                      const TextTools& tools, const Compiles& /*compiles*/) {
-  const auto model = api::read_model_name(body);
-  if (!model) return fail(model.error());
-  if (auto right = check_model(*model, headers, tools); !right) return fail(right.error());
-  return fail({.code = Code::InvalidArgument,
-               .message = fmt::format("\"{}\" is a chat model ({}) and gives no embeddings; ask a "
-                                      "model that is made for them",
-                                      *model, tools.info.description),
-               .param = "model",
-               .reason = "embeddings_not_supported"});
-}
-
 }  // namespace flotilla::runner

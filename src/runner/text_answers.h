@@ -25,8 +25,5 @@ Result<std::string> detokenize_answer(const std::string& body, const CallHeaders
 // The prompt's tokens of a chat request.
 Result<std::string> count_answer(const std::string& body, const CallHeaders& headers,
                                  const TextTools& tools, const Compiles& compiles);
-// Refused with words: a chat model's runner makes none.
-Result<std::string> embeddings_answer(const std::string& body, const CallHeaders& headers,
-                                      const TextTools& tools, const Compiles& compiles);
 
 }  // namespace flotilla::runner

@@ -2,12 +2,13 @@
 
 import json
 import socket
+import threading
 
 import anthropic
 import openai
 import pytest
 
-from support import ALIAS, Server, wait_until
+from support import ALIAS, Server, ask, wait_until
 
 STORY = "Tell me a long story about a ship."
 BODIES = {
@@ -82,10 +83,24 @@ def test_too_large_too_many_and_nobody(start):
         server.sdk().responses.create(model=ALIAS, input="hi")
     with pytest.raises(openai.RateLimitError):
         server.sdk().completions.create(model=ALIAS, prompt="hi")
-    # A client that tries again, as the answer says, is served once there is room.
+    # Clients that try again, as the answer says, are served once there is room.
+    seen = {openai: [], anthropic: []}
+
+    def counted(sdk):
+        return sdk.DefaultHttpxClient(event_hooks={"response": [lambda answer: seen[sdk].append(answer.status_code)]})
+
+    asked = [threading.Thread(target=work, daemon=True) for work in (
+        lambda: ask(server.sdk(max_retries=9, http_client=counted(openai)), max_tokens=5),
+        lambda: server.anthropic(max_retries=9, http_client=counted(anthropic)).messages.create(**question))]
+    for thread in asked:
+        thread.start()
+    wait_until("both were refused", lambda: all(429 in statuses for statuses in seen.values()))
     running.close()
     waiting.close()
-    assert server.anthropic(max_retries=5).messages.create(**question).content is not None
+    for thread in asked:
+        thread.join(60)
+    for statuses in seen.values():
+        assert statuses[-1] == 200 and set(statuses[:-1]) == {429}
 
 
 def test_nobody_is_there(start):

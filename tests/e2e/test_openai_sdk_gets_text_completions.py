@@ -84,10 +84,3 @@ def test_unknown_model(place):
     with pytest.raises(openai.NotFoundError) as caught:
         complete(place, model="no-such")
     assert caught.value.code == "model_not_found"
-
-
-def test_embeddings_of_a_chat_model_are_refused_in_words(place):
-    with pytest.raises(openai.BadRequestError) as caught:
-        place.sdk().embeddings.create(model=ALIAS, input="hello")
-    assert caught.value.code == "embeddings_not_supported"
-    assert ALIAS in caught.value.message

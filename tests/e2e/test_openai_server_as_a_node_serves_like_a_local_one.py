@@ -37,13 +37,19 @@ def test_other_forms_reach_it_as_chat(server):
     with server.anthropic().messages.stream(model=ALIAS, max_tokens=8, messages=question) as stream:
         assert stream.get_final_message().usage.output_tokens == 8
     assert server.sdk().responses.create(model=ALIAS, input="Hello", max_output_tokens=8).output_text
-    for make in (lambda: server.sdk().completions.create(model=ALIAS, prompt="Hello"),
-                 lambda: server.sdk().embeddings.create(model=ALIAS, input="Hello")):
-        with pytest.raises(openai.BadRequestError):
-            make()
+    with pytest.raises(openai.BadRequestError):
+        server.sdk().completions.create(model=ALIAS, prompt="Hello")
     with pytest.raises(anthropic.BadRequestError) as caught:
         server.anthropic().messages.count_tokens(model=ALIAS, messages=question)
     assert "another engine" in caught.value.message
+
+
+def test_vectors_are_its_own_under_our_name(server, runner):
+    ours = server.sdk().embeddings.create(model=ALIAS, input=["Hello", "world"])
+    theirs = runner.sdk().embeddings.create(model="upstream-name", input=["Hello", "world"])
+    assert ours.model == ALIAS
+    assert [item.embedding for item in ours.data] == [item.embedding for item in theirs.data]
+    assert ours.usage.prompt_tokens == theirs.usage.prompt_tokens > 0
 
 
 def test_usage_is_hidden_when_it_was_not_asked_for(server):

@@ -45,6 +45,26 @@ def test_streamed_they_come_first_and_add_up(thinker):
     assert (thoughts, content) == (whole.reasoning_content, whole.content)
 
 
+def test_thoughts_end_with_their_budget(thinker):
+    rules = r'root ::= "<think>" [a-z ]+ "</think>" [A-Z]{5}'
+    ask = ASK | {"max_tokens": 200}
+
+    def thoughts(**options):
+        message = thinker.sdk().chat.completions.create(**ask, extra_body={"grammar": rules} | options).choices[0].message
+        return message
+
+    free = thoughts()
+    held = thoughts(thinking_budget=6)
+    assert len(held.content) == 5 and held.content.isupper()
+    assert 0 < len(held.reasoning_content.split()) <= 6
+    assert (free.reasoning_content or "").startswith(held.reasoning_content.rstrip()), "until then it is the same"
+    answer = thinker.anthropic().messages.create(
+        model=ALIAS, max_tokens=200, messages=ask["messages"], thinking={"type": "enabled", "budget_tokens": 6},
+        extra_body={"grammar": rules, "seed": ask["seed"]})
+    assert [block.type for block in answer.content] == ["thinking", "text"]
+    assert answer.content[0].thinking == held.reasoning_content
+
+
 def test_thinking_can_be_turned_off(thinker):
     def prompt_tokens(**options):
         return thinker.sdk().chat.completions.create(**ASK | {"max_tokens": 1}, extra_body=options).usage.prompt_tokens

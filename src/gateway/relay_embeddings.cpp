@@ -1,0 +1,81 @@
+#include "api/embeddings.h"
+#include "api/error_body.h"
+#include "api/tokens.h"
+#include "base/numbers.h"
+#include "gateway/relay.h"
+
+namespace flotilla::gateway {
+namespace {
+
+// A runner says something at least every 10 s; another engine is silent while it computes.
+constexpr std::chrono::seconds kSilenceMax{35};
+constexpr std::chrono::seconds kForeignSilenceMax{600};
+constexpr std::size_t kBytesMax = 128 << 20;
+
+http::Request foreign_request(const ChatJob& job, const api::NodeSpec& engine) {
+  http::Request request;
+  request.method = "POST";
+  request.target = "/embeddings";  // below the engine's own /v1
+  request.headers.add("Content-Type", "application/json");
+  if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
+  if (!job.traceparent.empty()) request.headers.add("traceparent", job.traceparent);
+  request.body = api::with_model(job.body, engine.upstream_model);
+  return request;
+}
+
+Task<std::string> read_whole(http::ClientStream& stream, Duration silence_max) {
+  std::string body;
+  for (;;) {
+    auto bytes = co_await stream.read(silence_max);
+    if (!bytes) co_return fail(bytes.error());
+    if (bytes->empty()) co_return body;
+    // White space before the JSON says that work goes on.
+    if (body.empty()) bytes->erase(0, bytes->find_first_not_of(" \n"));
+    body += *bytes;
+    if (body.size() > kBytesMax) co_return fail(Code::Internal, "the vectors are too many");
+  }
+}
+
+}  // namespace
+
+Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
+                                     Upstream& upstream, const std::function<void()>& on_first_byte,
+                                     const Clock& clock) {
+  using Kind = RelayEnd::Kind;
+  const UpstreamScope scope(place, upstream);
+  const bool foreign = place.engine.has_value();
+  const Duration silence_max = foreign ? kForeignSilenceMax : kSilenceMax;
+  http::Request request =
+      foreign ? foreign_request(job, *place.engine) : runner_request(job, place, clock.now());
+  auto opened = co_await place.client->open(std::move(request), silence_max, upstream.opening());
+  if (!opened) co_return failed(opened.error());
+  http::ClientStream& stream = **opened;
+  upstream.set_stream(&stream);
+  if (stream.status() != 200) {
+    RelayEnd refusal = co_await read_refusal(stream);
+    co_return refusal;
+  }
+  auto body = co_await read_whole(stream, silence_max);
+  if (!body) co_return failed(body.error());
+  if (body->empty()) co_return failed(too_early(foreign ? "engine" : "runner"));
+  if (body->starts_with("{\"error\"")) {
+    RelayEnd end = failed(api::parse_error_body(500, *body));
+    if (end.error.reason == "deadline_exceeded") {  // the request's own time was over
+      end.kind = Kind::Error;
+      end.error.code = Code::DeadlineExceeded;
+    }
+    co_return end;
+  }
+  on_first_byte();
+  if (foreign) {
+    auto read = api::read_foreign_embeddings(*body, job.alias);
+    job.usage.prompt_tokens = static_cast<std::uint64_t>(read.prompt_tokens);
+    *body = std::move(read.body);
+  } else if (const auto told = stream.headers().find(api::kHeaderPromptTokens)) {
+    job.usage.prompt_tokens = static_cast<std::uint64_t>(parse_double(*told).value_or(0));
+  }
+  answer.set_whole(std::move(*body));
+  co_return ended(Kind::Whole);
+}
+
+}  // namespace flotilla::gateway
