@@ -18,7 +18,7 @@ http::Request foreign_request(const ChatJob& job, const api::NodeSpec& engine) {
   request.target = "/embeddings";  // below the engine's own /v1
   request.headers.add("Content-Type", "application/json");
   if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
-  if (!job.traceparent.empty()) request.headers.add("traceparent", job.traceparent);
+  add_trace(request.headers, job.trace_context);
   request.body = api::with_model(job.body, engine.upstream_model);
   return request;
 }
