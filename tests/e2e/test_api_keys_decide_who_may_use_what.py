@@ -177,7 +177,7 @@ def test_what_one_key_talks_about_another_does_not_learn(quick):
         assert status == 200, text
         record = json.loads(quick.call("GET", "/v1/requests/" + headers["x-request-id"],
                                        headers={"x-api-key": key["secret"]})[2])
-        (detail,) = [moment["detail"] for moment in record["moments"] if moment["what"] == "dispatched"]
+        (detail,) = [moment["detail"] for moment in record["timeline"] if moment["what"] == "dispatched"]
         return detail.partition(": ")[2]
 
     for fields in ({}, {"session_id": "monday"}):
@@ -231,7 +231,8 @@ def test_a_key_that_was_taken_back_stays_away(quick):
         assert (changed, deleted) in [(200, 204), (404, 204), (409, 204), (200, 409)]
         if deleted == 409:
             assert quick.admin("DELETE", path)[0] == 204
-        assert quick.call("GET", "/v1/models", headers={"x-api-key": key["secret"]})[0] == 401
+        # Where it opens nothing it is a guess, and the eleventh within a minute.
+        assert quick.call("GET", "/v1/models", headers={"x-api-key": key["secret"]})[0] in (401, 429)
         assert key["id"] not in [one["id"] for one in quick.get_json("/admin/keys")["keys"]]
 
 
