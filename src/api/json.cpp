@@ -157,6 +157,16 @@ Result<Value> parse_text(std::string_view text, const Limits& limits, bool nul) 
   return handler.stack.release();
 }
 
+namespace {
+
+// Errors are shown to many and kept: these fields' values are in none.
+bool is_secret(std::string_view name) {
+  constexpr std::string_view names[] = {"api_key", "token", "secret", "password"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+}  // namespace
+
 Result<Object> parse_object_text(std::string_view text, const Limits& limits, bool nul) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return fail(Code::InvalidArgument, "the body is empty; send a JSON object");
@@ -208,8 +218,10 @@ std::string Reader::path_of(std::string_view name) const {
 
 void Reader::refuse(std::string_view name, std::string_view must) {
   const Value* value = find(name);
-  fault_.set(path_of(name), fmt::format("{} is {}; it {}", path_of(name),
-                                        value == nullptr ? "missing" : shown(*value), must));
+  const std::string is = value == nullptr  ? "missing"
+                         : is_secret(name) ? "something else (its value is not shown)"
+                                           : shown(*value);
+  fault_.set(path_of(name), fmt::format("{} is {}; it {}", path_of(name), is, must));
 }
 
 void Reader::require(std::string_view name, std::string_view what) {

@@ -65,7 +65,7 @@ class Reader {
 
   // Sets the fault when an unset member is needed; `what` says what it should be.
   void require(std::string_view name, std::string_view what);
-  // `must`: "must be …". The value is named after the field.
+  // `must`: "must be …". The value is named after the field, but for a secret's.
   void refuse(std::string_view name, std::string_view must);
   // Sets the fault when the object has a member that no call above asked for.
   void refuse_unknown();

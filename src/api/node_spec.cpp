@@ -38,6 +38,8 @@ bool is_allowed_variable(std::string_view name) {
       "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",     "HF_HOME",
       "RUNNER_PREFILL_BATCH", "RUNNER_STEP_TARGET_MS",   "BG_CLEAR_CACHE_EVERY",
       "SESSION_STORE_BYTES",  "SESSION_STORE_DISK_BYTES"};
+  // It names a library that a runner would load and run.
+  if (name == "GGML_BACKEND_PATH") return false;
   return std::ranges::find(exact, name) != std::end(exact) || name.starts_with("GGML_") ||
          name.starts_with("OMP_");
 }
@@ -53,7 +55,8 @@ void read_env(json::Reader& reader, NodeSpec& node) {
           fmt::format(
               "env may not set \"{}\"; it takes RUNNER_PREFILL_BATCH, RUNNER_STEP_TARGET_MS, "
               "BG_CLEAR_CACHE_EVERY, SESSION_STORE_BYTES, SESSION_STORE_DISK_BYTES, "
-              "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, GGML_*, OMP_* and HF_HOME",
+              "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, GGML_* (but GGML_BACKEND_PATH), OMP_* "
+              "and HF_HOME",
               name));
       return;
     }
@@ -84,6 +87,11 @@ void check_ssh(json::Reader& reader, NodeSpec& node) {
     reader.refuse("flotilla_path", kPathRule);
 }
 
+bool has_user(std::string_view url) {
+  url.remove_prefix(url.find("://") + 3);
+  return url.substr(0, url.find_first_of("/?#")).find('@') != std::string_view::npos;
+}
+
 void check_http(json::Reader& reader, NodeSpec& node) {
   if (node.url.empty()) {
     reader.refuse("url",
@@ -91,6 +99,11 @@ void check_http(json::Reader& reader, NodeSpec& node) {
                   "http://10.0.0.5:8080/v1");
   } else if (!node.url.starts_with("http://") && !node.url.starts_with("https://")) {
     reader.refuse("url", "must begin with http:// or https://");
+  } else if (has_user(node.url)) {
+    // Never named with its value: there is a secret in it, and a url is shown.
+    reader.fault().set(reader.path_of("url"),
+                       "url must not hold a user or password (USER:PASSWORD@); give the server's "
+                       "key as api_key");
   }
 }
 

@@ -46,6 +46,29 @@ TEST(Node, NothingThatSshOrAShellReadsOtherwiseGetsIn) {
   EXPECT_FALSE(parse_node(R"({"id":"n","transport":"http","url":"http://x","user":"u"})"));
 }
 
+TEST(Node, NoErrorNamesASecret) {
+  for (const auto& [field, rest] :
+       {std::pair{"api_key", R"("url":"http://h","api_key":73317331)"},
+        std::pair{"api_key", R"("url":"http://h","api_key":["73317331"])"},
+        std::pair{"url", R"("url":"https://u:73317331@h/v1")"}}) {
+    const auto node = parse_node(std::string(R"({"id":"n","transport":"http",)") + rest + "}");
+    ASSERT_FALSE(node) << rest;
+    EXPECT_EQ(node.error().param, field);
+    EXPECT_EQ(node.error().message.find("73317331"), std::string::npos) << node.error().message;
+  }
+  EXPECT_TRUE(parse_node(R"({"id":"n","transport":"http","url":"http://h/v1?to=a@b"})"));
+}
+
+TEST(Node, ItsEnvironmentLoadsNoLibrary) {
+  EXPECT_TRUE(parse_node(R"({"id":"n","env":{"GGML_CUDA_NO_PINNED":"1"}})"));
+  for (const char* name : {"GGML_BACKEND_PATH", "LD_PRELOAD", "PATH"}) {
+    const auto node =
+        parse_node(std::string(R"({"id":"n","env":{")") + name + R"(":"/tmp/x.so"}})");
+    ASSERT_FALSE(node) << name;
+    EXPECT_EQ(node.error().param, std::string("env.") + name);
+  }
+}
+
 TEST(Node, TheShorthandOfACommandLine) {
   const auto one = parse_node_shorthand("mini=ann@mini.lan:2222");
   ASSERT_TRUE(one) << one.error().message;

@@ -14,6 +14,8 @@
 namespace flotilla::gateway {
 namespace {
 
+constexpr std::size_t kEventsWaitingMax = 1000;
+
 std::string cluster_key(const std::string& id) { return "cluster " + id; }
 
 bool same_connection(const api::NodeSpec& a, const api::NodeSpec& b) {
@@ -228,6 +230,11 @@ Task<void> Control::store_key(store::StoredKey key) {
   co_return co_await on_disk(std::move(write));
 }
 
+Task<void> Control::change_key(store::StoredKey key) {
+  auto write = [this, key = std::move(key)] { return store_.change_key(key); };
+  co_return co_await on_disk(std::move(write));
+}
+
 Task<void> Control::delete_key(std::string id) {
   auto erase = [this, id = std::move(id)] { return store_.delete_key(id); };
   co_return co_await on_disk(std::move(erase));
@@ -251,12 +258,19 @@ Task<std::vector<store::StoredEvent>> Control::events(int most) {
 }
 
 void Control::note_event(store::StoredEvent event) {
+  if (events_waiting_ >= kEventsWaitingMax) {
+    log::error("the disk is behind; not in the audit: {} by {}: {}", event.action, event.who,
+               event.status);
+    return;
+  }
+  ++events_waiting_;
   boost::asio::co_spawn(options_.executor, write_event(std::move(event)), boost::asio::detached);
 }
 
 Awaitable<void> Control::write_event(store::StoredEvent event) {
   auto write = [this, event = std::move(event)] { return store_.add_event(event); };
   const auto written = co_await on_disk(std::move(write));
+  --events_waiting_;
   if (!written) log::error("{}", written.error().message);
 }
 

@@ -86,11 +86,13 @@ class Control {
   void apply_settings();  // the knobs have changed: pools that run take over what they can
   Result<std::vector<store::StoredKey>> keys() const { return store_.keys(); }  // before the loop
   Task<void> store_key(store::StoredKey key);
+  Task<void> change_key(store::StoredKey key);
   Task<void> delete_key(std::string id);
   Task<void> store_usage(std::vector<store::StoredUsage> more);
   Task<std::vector<store::StoredUsage>> usage(api::UsageBy by);
   Task<std::vector<store::StoredEvent>> events(int most);
-  void note_event(store::StoredEvent event);  // written beside; a failure is only logged
+  // Written beside; a failure is only logged, and so is what comes while 1,000 wait for the disk.
+  void note_event(store::StoredEvent event);
 
   // Grows with each change that status shows.
   std::uint64_t version() const;
@@ -143,6 +145,7 @@ class Control {
   Fleet fleet_;
   std::map<std::string, api::ClusterSpec> clusters_;
   std::map<std::string, Work> under_way_;  // by alias, or "cluster ID"
+  std::size_t events_waiting_ = 0;         // for the disk
   std::uint64_t changes_ = 0;
   boost::asio::steady_timer changed_;  // cancelled at each change: who waits looks again
 };

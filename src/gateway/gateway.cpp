@@ -28,6 +28,7 @@ namespace flotilla::gateway {
 namespace {
 
 namespace asio = boost::asio;
+namespace fs = std::filesystem;
 
 bool is_loopback_address(const std::string& host) {
   return host == "127.0.0.1" || host == "::1" || host == "localhost";
@@ -39,7 +40,7 @@ std::vector<std::string> admin_hosts(const GatewayOptions& options) {
   return hosts;
 }
 
-Result<std::string> read_token(const std::filesystem::path& file) {
+Result<std::string> read_token(const fs::path& file) {
   if (file.empty()) return std::string();
   std::ifstream in(file);
   std::string token;
@@ -52,6 +53,12 @@ Result<std::string> read_token(const std::filesystem::path& file) {
     return fail(Code::InvalidArgument,
                 fmt::format("the admin token in {} has {} characters; use at least 8",
                             file.string(), token.size()));
+  }
+  std::error_code ignored;
+  const auto others = fs::perms::group_all | fs::perms::others_all;
+  if ((fs::status(file, ignored).permissions() & others) != fs::perms::none) {
+    log::warning("the admin token file {} is open to other users of this machine; chmod 600 {}",
+                 file.string(), file.string());
   }
   return token;
 }
@@ -76,12 +83,14 @@ Result<void> check_address(const GatewayOptions& options, const std::string& tok
 }
 
 // The id by which agents know our runners as ours: kept in the state directory.
-Result<std::string> read_state_id(const std::filesystem::path& state_dir) {
+Result<std::string> read_state_id(const fs::path& state_dir) {
   const auto file = state_dir / "state-id";
   std::string id;
   if (std::ifstream in(file); in && std::getline(in, id) && !id.empty()) return id;
   id = random_hex(16);
   std::ofstream out(file);
+  std::error_code ignored;
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, ignored);
   out << id << '\n';
   if (!out.flush()) return fail(Code::Internal, fmt::format("{} cannot be written", file.string()));
   return id;
@@ -170,7 +179,8 @@ Result<int> run_gateway(const GatewayOptions& options) {
                .allow_anonymous = options.allow_anonymous,
                .admin_hosts = admin_hosts(options),
                .admin_by_address = is_any_address(options.host),
-               .own_secret = own_secret},
+               .own_secret = own_secret,
+               .sites = options.cors_origins},
               keys);
   Control control({.executor = io.get_executor(),
                    .clock = &clock,
@@ -222,7 +232,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   server_options.body_max_bytes = knobs.body_max_bytes;
   server_options.error_response = plain_error;
   server_options.trusted_proxies = (*front)->trusted_proxies();
-  server_options.request_id = [&random] { return make_request_id(random); };
+  server_options.request_id = make_request_id;
   http::Server server(io.get_executor(), (*front)->before([&router](http::Exchange& exchange) {
     return router.handle(exchange);
   }),

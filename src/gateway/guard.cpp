@@ -1,46 +1,14 @@
 #include "gateway/guard.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include <fmt/format.h>
 
+#include "gateway/site.h"
+
 namespace flotilla::gateway {
 namespace {
-
-constexpr int kFailuresPerMinute = 10;
-constexpr std::size_t kAddressesMax = 10000;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
-// "localhost:8000" -> "localhost", "[::1]:8000" -> "[::1]"
-std::string host_name(const http::Request& request) {
-  const std::string host = lower(request.headers.find("Host").value_or(""));
-  if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
-  return host.substr(0, host.find(':'));
-}
-
-bool is_address(std::string_view host) {
-  return host.starts_with('[') ||
-         (!host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos);
-}
-
-bool is_loopback_name(std::string_view host) {
-  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
-}
-
-bool came_by_proxy(const http::Request& request) {
-  return std::ranges::any_of(request.headers.fields(), [](const auto& field) {
-    const std::string name = lower(field.first);
-    return name == "forwarded" || name == "via" || name.starts_with("x-forwarded-");
-  });
-}
 
 // Compares every byte whatever the first difference: the time tells nothing of the token.
 bool same_secret(std::string_view a, std::string_view b) {
@@ -60,14 +28,11 @@ std::string_view secret_of(const http::Request& request) {
   return request.headers.find("x-api-key").value_or("");
 }
 
-bool is_own_origin(const http::Request& request, std::string_view origin) {
-  const std::string host(request.headers.find("Host").value_or(""));
-  return origin == "http://" + host || origin == "https://" + host;
-}
-
 bool is_json(const http::Request& request) {
-  std::string type = lower(request.headers.find("Content-Type").value_or(""));
+  std::string type(request.headers.find("Content-Type").value_or(""));
   type = type.substr(0, type.find(';'));
+  std::ranges::transform(type, type.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   while (!type.empty() && type.back() == ' ') type.pop_back();
   return type == "application/json";
 }
@@ -81,6 +46,21 @@ Result<void> check_content_type(const http::Request& request) {
       fmt::format(
           "Content-Type is \"{}\"; send the body as JSON with Content-Type: application/json",
           request.headers.find("Content-Type").value_or("")));
+}
+
+Attempts::Sender sender_of(const http::Request& request) {
+  return {.address = request.peer, .is_loopback = request.peer_is_loopback};
+}
+
+std::string host_name(const http::Request& request) {
+  const auto host = parse_host(request.headers.find("Host").value_or(""));
+  return host ? host->name : std::string();
+}
+
+Error expired(const KeyRing::Key& key) {
+  return Error{.code = Code::Unauthenticated,
+               .message = fmt::format("API key \"{}\" has expired", key.spec.name),
+               .reason = "expired_api_key"};
 }
 
 }  // namespace
@@ -97,9 +77,8 @@ Result<void> Guard::is_local_operator(const http::Request& request) const {
   }
   if (came_by_proxy(request)) {
     return fail(Code::Unauthenticated,
-                "the request came through a proxy (Forwarded, X-Forwarded-* or Via is present), so "
-                "it needs a key "
-                "or token");
+                "the request came through a proxy (by HTTP/1.0, or with Forwarded, X-Forwarded-*, "
+                "X-Real-IP, Via or the like), so it needs a key or token");
   }
   if (!is_loopback_name(host_name(request))) {
     return fail(
@@ -112,78 +91,112 @@ Result<void> Guard::is_local_operator(const http::Request& request) const {
   return {};
 }
 
-// The dashboard of who administers without a token: there is nothing to log in with, and it could
-// make itself a key.
-bool Guard::is_operators_page(const http::Request& request) const {
+Result<Guard::Secret> Guard::try_secret(const http::Request& request, std::string_view secret,
+                                        Instant now) {
+  const Attempts::Sender sender = sender_of(request);
+  if (const KeyRing::Key* key = keys_.find_secret(secret))
+    return Secret{.opened = Opened::ForKey, .key = key};
+  if (auto may = attempts_.check(sender, now); !may) return fail(may.error());
+  if (has_token() && same_secret(secret, policy_.admin_token)) return Secret{};
+  attempts_.failed(sender, secret, now);
+  return fail(Error{.code = Code::Unauthenticated,
+                    .message = "this API key is not known here",
+                    .reason = "invalid_api_key"});
+}
+
+// Where a request is served in any case: SDKs send some key, and again and again the same.
+bool Guard::is_operators_secret(const http::Request& request, std::string_view secret,
+                                Instant now) {
+  if (secret.empty() || !has_token() || attempts_.knows(sender_of(request), secret, now))
+    return false;
+  const auto tried = try_secret(request, secret, now);
+  return tried && tried->opened == Opened::ForOperator;
+}
+
+// A page's script reads nothing that is not for its site, but it can ask.
+Result<void> Guard::check_page(const http::Request& request) const {
   const auto origin = request.headers.find("Origin");
-  return !has_token() && origin && is_own_origin(request, *origin) && is_local_operator(request);
+  if (!origin && !is_from_other_site(request)) return {};
+  if (origin) {
+    const bool listed = std::ranges::any_of(
+        policy_.sites, [&](const std::string& site) { return site == "*" || site == *origin; });
+    if (listed || is_own_origin(request, *origin)) return {};
+  }
+  return fail(Code::PermissionDenied,
+              fmt::format("a page of another site ({}) asks without a key; start the server with "
+                          "--cors-origin for it, or send a key",
+                          origin ? fmt::format("Origin \"{}\"", *origin) : "Sec-Fetch-Site"));
+}
+
+// Whether /v1 is served without a secret while there are no keys.
+Result<void> Guard::is_open(const http::Request& request) const {
+  if (policy_.allow_anonymous) return {};
+  if (auto local = is_local_operator(request); !local) return local;
+  return check_page(request);
 }
 
 Result<Caller> Guard::find_caller(const http::Request& request, Instant now, std::int64_t unix_s) {
-  Caller nobody{.key = {}, .owner = request.peer};
+  const Caller nobody{.key = {}, .owner = request.peer};
+  const Caller operators{.key = {}, .owner = request.peer, .is_operator = true};
   const std::string_view secret = secret_of(request);
-  const bool is_admin = !policy_.admin_token.empty() && same_secret(secret, policy_.admin_token);
-  const bool is_self = !policy_.own_secret.empty() && same_secret(secret, policy_.own_secret);
-  if (is_admin || is_self) return nobody;
+  if (!policy_.own_secret.empty() && same_secret(secret, policy_.own_secret)) return operators;
   if (secret.empty()) {
     const auto logged_in = find_login(request, now);
     if (!logged_in) return fail(logged_in.error());
-    if (*logged_in) return nobody;
+    if (*logged_in) return operators;
   }
-  if (keys_.empty()) {  // SDKs send some key in any case
-    if (policy_.allow_anonymous) return nobody;
-    if (auto local = is_local_operator(request); !local) return fail(local.error());
-    return nobody;
+  if (keys_.empty()) {
+    const auto open = is_open(request);
+    if (open) return is_operators_secret(request, secret, now) ? operators : nobody;
+    if (secret.empty() || !has_token()) return fail(open.error());
   }
   if (secret.empty()) {
-    if (policy_.allow_anonymous || is_operators_page(request)) return nobody;
+    if (policy_.allow_anonymous) return nobody;
     return fail(Error{.code = Code::Unauthenticated,
-                      .message = "an API key is needed; send Authorization: Bearer KEY",
+                      .message = "an API key is needed; send Authorization: Bearer KEY (in the "
+                                 "dashboard a log-in does, with --admin-token-file)",
                       .reason = "invalid_api_key"});
   }
-  if (auto may = check_failures(request.peer, now); !may) return fail(may.error());
-  const auto key = keys_.open(secret, unix_s);
-  if (!key) {
-    failures_[request.peer].push_back(now);
-    return fail(key.error());
-  }
-  return Caller{.key = (*key)->id, .owner = (*key)->id};
+  const auto tried = try_secret(request, secret, now);
+  if (!tried) return fail(tried.error());
+  if (tried->opened == Opened::ForOperator) return operators;
+  if (tried->key->has_expired(unix_s)) return fail(expired(*tried->key));
+  return Caller{.key = tried->key->id, .owner = tried->key->id};
 }
 
 Result<Caller> Guard::may_use(const http::Request& request, Instant now, std::int64_t unix_s) {
+  if (auto one = check_one_origin(request); !one) return fail(one.error());
   auto caller = find_caller(request, now, unix_s);
   if (!caller) return caller;
   if (auto may = check_content_type(request); !may) return fail(may.error());
   return caller;
 }
 
-Result<void> Guard::may_observe(const http::Request& request, Instant now) {
-  return policy_.admin_token.empty() ? is_local_operator(request) : check_token(request, now);
+Result<void> Guard::may_observe(const http::Request& request, Instant now, std::int64_t unix_s) {
+  if (!has_token() && keys_.empty()) {
+    if (auto local = is_local_operator(request); !local) return local;
+    return check_page(request);
+  }
+  const std::string_view secret = secret_of(request);
+  if (secret.empty()) {
+    const auto logged_in = find_login(request, now);
+    if (!logged_in) return fail(logged_in.error());
+    if (*logged_in) return {};
+    return fail(Error{.code = Code::Unauthenticated,
+                      .message = "an API key or the admin token is needed; send Authorization: "
+                                 "Bearer KEY",
+                      .reason = "invalid_api_key"});
+  }
+  const auto tried = try_secret(request, secret, now);
+  if (!tried) return fail(tried.error());
+  if (tried->key != nullptr && tried->key->has_expired(unix_s)) return fail(expired(*tried->key));
+  return {};
 }
 
 bool Guard::host_is_listed(const http::Request& request) const {
   const std::string host = host_name(request);
   return is_loopback_name(host) || (policy_.admin_by_address && is_address(host)) ||
          std::ranges::find(policy_.admin_hosts, host) != policy_.admin_hosts.end();
-}
-
-Result<void> Guard::check_failures(const std::string& peer, Instant now) {
-  if (failures_.size() > kAddressesMax) failures_.clear();
-  const auto found = failures_.find(peer);
-  if (found == failures_.end()) return {};
-  auto& failures = found->second;
-  while (!failures.empty() && now - failures.front() > std::chrono::minutes(1))
-    failures.pop_front();
-  if (failures.empty())
-    failures_.erase(found);
-  else if (failures.size() >= kFailuresPerMinute) {
-    return fail(Error{.code = Code::ResourceExhausted,
-                      .message = fmt::format("{} wrong keys or tokens from {} within a minute; "
-                                             "wait a minute",
-                                             kFailuresPerMinute, peer),
-                      .retry_after_s = 60});
-  }
-  return {};
 }
 
 // What has no secret is no guess.
@@ -196,14 +209,19 @@ Result<void> Guard::check_token(const http::Request& request, Instant now) {
     return fail(Code::Unauthenticated,
                 "the admin token is needed; log in, or send Authorization: Bearer TOKEN");
   }
-  if (auto may = check_failures(request.peer, now); !may) return may;
-  if (same_secret(secret, policy_.admin_token)) return {};
-  failures_[request.peer].push_back(now);
+  const auto tried = try_secret(request, secret, now);
+  if (tried && tried->opened == Opened::ForOperator) return {};
+  if (tried) {
+    return fail(Code::Unauthenticated,
+                "an API key opens /v1 and /metrics; here the admin token is needed");
+  }
+  if (tried.error().code != Code::Unauthenticated) return fail(tried.error());
   return fail(Code::Unauthenticated,
               "the admin token is wrong; it is in the server's --admin-token-file");
 }
 
 Result<void> Guard::check_site(const http::Request& request) const {
+  if (auto one = check_one_origin(request); !one) return one;
   if (!host_is_listed(request)) {
     return fail(Code::PermissionDenied,
                 fmt::format("Host \"{}\" may not reach /admin; use localhost, 127.0.0.1 or [::1], "
@@ -211,10 +229,11 @@ Result<void> Guard::check_site(const http::Request& request) const {
                             request.headers.find("Host").value_or("")));
   }
   const auto origin = request.headers.find("Origin");
-  if (!origin || is_own_origin(request, *origin)) return {};
-  return fail(
-      Code::PermissionDenied,
-      fmt::format("Origin \"{}\" is another site; /admin answers its own pages only", *origin));
+  if (origin ? is_own_origin(request, *origin) : !is_from_other_site(request)) return {};
+  return fail(Code::PermissionDenied,
+              fmt::format("{} is another site; /admin answers its own pages only",
+                          origin ? fmt::format("Origin \"{}\"", *origin)
+                                 : "what a browser names in Sec-Fetch-Site"));
 }
 
 Result<void> Guard::may_administer(const http::Request& request, Instant now) {
@@ -227,17 +246,16 @@ Result<void> Guard::may_administer(const http::Request& request, Instant now) {
 }
 
 std::string Guard::login_cookie(const http::Request& request) {
-  const std::string_view host = request.headers.find("Host").value_or("");
-  const std::size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
-  return has_port ? fmt::format("flotilla_login_{}", host.substr(colon + 1)) : "flotilla_login";
+  const auto host = parse_host(request.headers.find("Host").value_or(""));
+  const bool has_port = host && !host->port.empty();
+  return has_port ? "flotilla_login_" + host->port : "flotilla_login";
 }
 
 Result<void> Guard::check_own_page(const http::Request& request) const {
   const auto origin = request.headers.find("Origin");
   if (origin && is_own_origin(request, *origin)) return {};
   const bool reads = request.method == "GET" || request.method == "HEAD";
-  if (!origin && reads) return {};
+  if (!origin && reads && !is_from_other_site(request)) return {};
   return fail(Code::PermissionDenied,
               fmt::format("by a log-in only the dashboard's own pages are served, and Origin is "
                           "\"{}\"; elsewhere send Authorization: Bearer TOKEN",
@@ -260,22 +278,26 @@ Result<std::string> Guard::log_in(const http::Request& request, std::string_view
                 "this server has no admin token to log in with, and /admin serves its own machine "
                 "alone; start it with --admin-token-file");
   }
-  if (auto may = check_failures(request.peer, now); !may) return fail(may.error());
-  if (same_secret(token, policy_.admin_token)) return logins_.begin(now);
-  failures_[request.peer].push_back(now);
+  const auto tried = try_secret(request, token, now);
+  if (tried && tried->opened == Opened::ForOperator) return logins_.begin(now);
+  if (!tried && tried.error().code != Code::Unauthenticated) return fail(tried.error());
   return fail(Error{.code = Code::Unauthenticated,
                     .message = "this is not the admin token; it is in the server's "
                                "--admin-token-file",
                     .param = "token"});
 }
 
-Result<void> Guard::log_out(const http::Request& request, Instant now) {
-  if (auto site = check_site(request); !site) return site;
-  if (auto type = check_content_type(request); !type) return type;
+bool Guard::is_worth_telling(const http::Request& request, Instant now) {
+  return attempts_.tell(sender_of(request), now);
+}
+
+Result<bool> Guard::log_out(const http::Request& request, Instant now) {
+  if (auto site = check_site(request); !site) return fail(site.error());
+  if (auto type = check_content_type(request); !type) return fail(type.error());
   const auto known = find_login(request, now);
   if (!known) return fail(known.error());
   if (*known) logins_.end(*request.cookie(login_cookie(request)));
-  return {};
+  return *known;
 }
 
 bool Guard::login_ended(const http::Request& request, Instant now) const {

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "gateway/attempts.h"
 #include "gateway/key_ring.h"
 #include "gateway/logins.h"
 #include "http/message.h"
@@ -20,12 +19,14 @@ struct GuardPolicy {
   std::vector<std::string> admin_hosts;  // Host values that may reach /admin besides loopback names
   bool admin_by_address = false;         // and any that is an address in numbers
   std::string own_secret = {};           // by which the server may ask itself
+  std::vector<std::string> sites = {};   // Origins whose pages may use /v1; "*": all
 };
 
 // Who uses /v1.
 struct Caller {
   std::string key;    // the API key's id; empty without one
   std::string owner;  // whose requests these are: the key's id, or the peer's address without one
+  bool is_operator = false;  // by the admin token, a log-in, or the server's own secret
 };
 
 // Who may. Pure: a request in, yes or the reason in words. The gateway's I/O thread owns it.
@@ -36,6 +37,10 @@ struct Caller {
 //
 // Where a token is set a browser logs in with it and then sends a cookie. Browsers send cookies for
 // whoever wrote the page, so what changes something must come from a page of ours (Origin).
+//
+// Wherever a secret is compared the rule is one (try_secret): a known key opens what it opens,
+// whatever failed before, since keys are too long to be guessed; what is none is a guess at the
+// admin token, which an operator chose, and so it counts (Attempts) before it is compared.
 class Guard {
  public:
   // `keys` outlives it.
@@ -43,38 +48,48 @@ class Guard {
 
   // /v1/*, /tokenize, /detokenize: by an API key (as bearer token or x-api-key), the admin token or
   // a log-in; without any as said above while no key exists, or by anybody where that is allowed.
-  // At most 10 wrong keys a minute and address.
   Result<Caller> may_use(const http::Request& request, Instant now, std::int64_t unix_s);
-  // /metrics: the admin token or a log-in where a token is set.
-  Result<void> may_observe(const http::Request& request, Instant now);
-  // /admin/*: the token or a log-in where a token is set, JSON bodies only, no foreign Origin
-  // (CSRF). At most 10 failed tokens a minute per address, then ResourceExhausted.
+  // /metrics: by a key, the admin token or a log-in as soon as there is a key or token.
+  Result<void> may_observe(const http::Request& request, Instant now, std::int64_t unix_s);
+  // /admin/*: the token or a log-in where a token is set, JSON bodies only, no foreign page (CSRF).
   Result<void> may_administer(const http::Request& request, Instant now);
 
   bool has_token() const { return !policy_.admin_token.empty(); }
-  // The cookie's value for the right token. Conflict: none is set. Failures count as above.
+  // The cookie's value for the right token. Conflict: none is set.
   Result<std::string> log_in(const http::Request& request, std::string_view token, Instant now);
-  Result<void> log_out(const http::Request& request, Instant now);
+  // After log_in() failed: whether that deserves a line of the audit, which nobody may fill who is
+  // not let in.
+  bool is_worth_telling(const http::Request& request, Instant now);
+  // Whether somebody was logged in.
+  Result<bool> log_out(const http::Request& request, Instant now);
   // The log-in that let the request in is over, and what it follows has to end.
   bool login_ended(const http::Request& request, Instant now) const;
   // Named after the server's port: a browser gives a host's cookies to all ports of it.
   static std::string login_cookie(const http::Request& request);
 
  private:
+  enum class Opened { ForOperator, ForKey };
+  struct Secret {
+    Opened opened = Opened::ForOperator;
+    const KeyRing::Key* key = nullptr;
+  };
+  // Unauthenticated: it is nobody's. ResourceExhausted: too many were.
+  Result<Secret> try_secret(const http::Request& request, std::string_view secret, Instant now);
+  bool is_operators_secret(const http::Request& request, std::string_view secret, Instant now);
   Result<void> check_site(const http::Request& request) const;
   Result<void> check_own_page(const http::Request& request) const;
   Result<bool> find_login(const http::Request& request, Instant now);
   Result<void> is_local_operator(const http::Request& request) const;
-  bool is_operators_page(const http::Request& request) const;
+  Result<void> is_open(const http::Request& request) const;
+  Result<void> check_page(const http::Request& request) const;
   bool host_is_listed(const http::Request& request) const;
   Result<void> check_token(const http::Request& request, Instant now);
   Result<Caller> find_caller(const http::Request& request, Instant now, std::int64_t unix_s);
-  Result<void> check_failures(const std::string& peer, Instant now);
 
   GuardPolicy policy_;
   const KeyRing& keys_;
   Logins logins_;
-  std::unordered_map<std::string, std::deque<Instant>> failures_;  // bounded: kAddressesMax
+  Attempts attempts_;
 };
 
 }  // namespace flotilla::gateway

@@ -1,5 +1,9 @@
 #include "gateway/guard.h"
 
+#include <functional>
+#include <vector>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace flotilla::gateway {
@@ -53,20 +57,63 @@ TEST(Guard, anonymous_use_from_anywhere_only_when_allowed_and_never_of_admin) {
 TEST(Guard, a_proxy_on_this_host_is_not_the_operator) {
   KeyRing keys;
   Guard guard({}, keys);
-  for (const char* header :
-       {"Forwarded", "via", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Whatever"}) {
+  for (const char* header : {"Forwarded", "via", "X-Forwarded-For", "x-forwarded-proto",
+                             "X-Forwarded-Whatever", "X-Real-IP"}) {
     auto request = local();
     request.headers.add(header, "x");
     EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::Unauthenticated) << header;
     EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated) << header;
   }
+  auto request = local();
+  request.http_1_0 = true;
+  EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::Unauthenticated);
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
+  EXPECT_EQ(guard.may_observe(request, kNow, 0).error().code, Code::Unauthenticated);
+}
+
+TEST(Guard, a_page_of_another_site_gets_nothing_that_needs_no_key) {
+  KeyRing keys;
+  Guard guard({.admin_token = {},
+               .allow_anonymous = false,
+               .admin_hosts = {},
+               .sites = {"https://app.example"}},
+              keys);
+  auto request = local();
+  for (const char* from : {"cross-site", "same-site", "Cross-Site"}) {
+    request.headers.set("Sec-Fetch-Site", from);
+    EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::PermissionDenied) << from;
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::PermissionDenied) << from;
+    EXPECT_EQ(guard.may_observe(request, kNow, 0).error().code, Code::PermissionDenied) << from;
+  }
+  request.headers.set("Origin", "https://app.example");
+  EXPECT_TRUE(guard.may_use(request, kNow, 0)) << "listed";
+  EXPECT_FALSE(guard.may_administer(request, kNow)) << "for /v1 only";
+  request.headers.set("Origin", "https://evil.example");
+  EXPECT_FALSE(guard.may_use(request, kNow, 0));
+  request.headers.remove("Origin");
+  for (const char* from : {"same-origin", "none"}) {
+    request.headers.set("Sec-Fetch-Site", from);
+    EXPECT_TRUE(guard.may_use(request, kNow, 0)) << from;
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << from;
+  }
+}
+
+TEST(Guard, two_origins_are_a_malformed_request) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  auto request = local();
+  request.headers.add("Origin", "http://127.0.0.1:8000");
+  request.headers.add("Origin", "http://evil.example");
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::InvalidArgument);
+  EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::InvalidArgument);
 }
 
 TEST(Guard, a_rebound_host_name_is_refused) {
   KeyRing keys;
   Guard guard({}, keys);
   for (const char* host :
-       {"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "", "[::1"}) {
+       {"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "", "[::1",
+        "[::1].evil.example", "127.0.0.1:x", "localhost:8000:evil", "127.0.0.1:1; Domain=evil"}) {
     auto request = local();
     request.headers.set("Host", host);
     EXPECT_FALSE(guard.may_use(request, kNow, 0)) << host;
@@ -171,36 +218,98 @@ TEST_F(GuardWithKeys, any_key_will_do_until_there_is_one) {
   EXPECT_EQ(use("none")->key, "");
 }
 
-TEST_F(GuardWithKeys, a_key_opens_nothing_of_admin_and_the_token_opens_all) {
+TEST_F(GuardWithKeys, a_key_opens_the_metrics_nothing_of_admin_and_the_token_opens_all) {
   const std::string secret = add("key-1");
   auto request = local();
   request.headers.add("Authorization", "Bearer " + secret);
   EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::Unauthenticated);
-  EXPECT_EQ(guard.may_observe(request, kNow).error().code, Code::Unauthenticated);
+  EXPECT_TRUE(guard.may_observe(request, kNow, 0));
   EXPECT_EQ(use("the-admin-token")->key, "");
+  EXPECT_TRUE(use("the-admin-token")->is_operator);
+  EXPECT_FALSE(use(secret)->is_operator);
+  auto nobody = local();
+  EXPECT_EQ(guard.may_observe(nobody, kNow, 0).error().code, Code::Unauthenticated);
+  Guard without_token({}, keys);
+  EXPECT_EQ(without_token.may_observe(nobody, kNow, 0).error().code, Code::Unauthenticated);
+  EXPECT_TRUE(without_token.may_observe(request, kNow, 0));
 }
 
 TEST_F(GuardWithKeys, guessing_is_slow) {
   const std::string secret = add("key-1");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(use("guess").error().code, Code::Unauthenticated);
   EXPECT_EQ(use("guess").error().code, Code::ResourceExhausted);
-  EXPECT_EQ(use(secret).error().code, Code::ResourceExhausted) << "else a hit would show";
-  EXPECT_TRUE(use(secret, "Authorization", kNow + std::chrono::minutes(2)));
+  EXPECT_EQ(use("the-admin-token").error().code, Code::ResourceExhausted)
+      << "else a hit would show";
+  EXPECT_TRUE(use(secret)) << "a known key is no guess, and long enough that none hits it";
+  EXPECT_TRUE(use("the-admin-token", "Authorization", kNow + std::chrono::minutes(2)));
+}
+
+// Each place where a secret is compared is as good as any other for guessing.
+TEST_F(GuardWithKeys, guesses_at_the_token_count_wherever_they_are_made) {
+  auto guess = local("POST");
+  guess.headers.add("Authorization", "Bearer guess");
+  auto right = local("POST");
+  right.headers.add("Authorization", "Bearer the-admin-token");
+  const auto administer = [&](const http::Request& one) {
+    return guard.may_administer(one, kNow).has_value();
+  };
+  const auto observe = [&](const http::Request& one) {
+    return guard.may_observe(one, kNow, 0).has_value();
+  };
+  const auto use_v1 = [&](const http::Request& one) {
+    return guard.may_use(one, kNow, 0).has_value();
+  };
+  const auto log_in = [&](const http::Request& one) {
+    return guard.log_in(one, one.headers.find("Authorization")->substr(7), kNow).has_value();
+  };
+  const std::vector<std::function<bool(const http::Request&)>> places = {administer, observe,
+                                                                         use_v1, log_in};
+  add("key-1");
+  for (std::size_t guessed = 0; guessed < places.size(); ++guessed) {
+    guess.peer = right.peer = fmt::format("127.0.1.{}", guessed);
+    for (const auto& place : places) EXPECT_TRUE(place(right));
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(places[guessed](guess));
+    for (const auto& place : places) EXPECT_FALSE(place(right)) << guessed;
+  }
+}
+
+TEST_F(GuardWithKeys, where_no_key_is_needed_a_guess_tells_nothing) {
+  auto request = local("POST");
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(use(fmt::format("guess-{}", i)));
+  EXPECT_FALSE(use("the-admin-token")->is_operator);
+  request.headers.add("Authorization", "Bearer the-admin-token");
+  EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::ResourceExhausted);
+  request.peer = "10.0.0.9";
+  request.peer_is_loopback = false;
+  EXPECT_TRUE(guard.may_use(request, kNow, 0)->is_operator);
+  request.headers.set("Authorization", "Bearer none");
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::Unauthenticated);
+  EXPECT_EQ(guard.may_use(request, kNow, 0).error().code, Code::ResourceExhausted);
+}
+
+TEST_F(GuardWithKeys, the_same_useless_key_again_shuts_nobody_out) {
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(use("none")->is_operator);
+  EXPECT_TRUE(use("the-admin-token")->is_operator);
 }
 
 TEST_F(GuardWithKeys, an_expired_key_is_refused) {
   EXPECT_EQ(use(add("old", 50)).error().reason, "expired_api_key");
-  EXPECT_TRUE(use(add("new", 51)));
+  const std::string secret = add("new", 51);
+  EXPECT_TRUE(use(secret));
+  const std::string old = add("older", 40);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(use(old).error().reason, "expired_api_key") << "no guess";
+  EXPECT_TRUE(use("the-admin-token"));
 }
 
-TEST(Guard, the_operators_own_page_may_chat_beside_keys) {
+TEST(Guard, as_soon_as_there_is_a_key_each_page_needs_one) {
   KeyRing keys;
   keys.put({.id = "key-1", .hash = "h", .spec = {.name = "n"}});
   Guard guard({}, keys);
   auto request = local("POST");
   EXPECT_FALSE(guard.may_use(request, kNow, 0)) << "no page";
   request.headers.add("Origin", "http://127.0.0.1:8000");
-  EXPECT_TRUE(guard.may_use(request, kNow, 0));
+  EXPECT_FALSE(guard.may_use(request, kNow, 0)) << "anybody can write that";
   auto with_token = request;
   EXPECT_FALSE(
       Guard({.admin_token = "the-admin-token", .allow_anonymous = false, .admin_hosts = {}}, keys)
@@ -233,7 +342,7 @@ TEST_F(GuardWithLogin, a_log_in_opens_administration_chat_and_metrics) {
   for (const char* method : {"GET", "POST"}) {
     const auto request = browser(method, secret);
     EXPECT_TRUE(guard.may_administer(request, kNow)) << method;
-    EXPECT_TRUE(guard.may_observe(request, kNow)) << method;
+    EXPECT_TRUE(guard.may_observe(request, kNow, 0)) << method;
     ASSERT_TRUE(guard.may_use(request, kNow, 0)) << method;
     EXPECT_EQ(guard.may_use(request, kNow, 0)->key, "");
   }
@@ -259,7 +368,7 @@ TEST_F(GuardWithLogin, what_changes_something_comes_from_an_own_page) {
   }
   auto read = browser("GET", secret);
   read.headers.set("Origin", "http://evil.example");
-  EXPECT_EQ(guard.may_observe(read, kNow).error().code, Code::PermissionDenied);
+  EXPECT_EQ(guard.may_observe(read, kNow, 0).error().code, Code::PermissionDenied);
   auto form = browser("POST", secret);
   form.headers.set("Content-Type", "text/plain");
   EXPECT_EQ(guard.may_administer(form, kNow).error().code, Code::UnsupportedMedia);
@@ -272,11 +381,13 @@ TEST_F(GuardWithLogin, what_was_let_in_by_it_ends_with_it) {
   by_token.headers.add("Authorization", "Bearer the-admin-token");
   EXPECT_FALSE(guard.login_ended(follows, kNow));
   EXPECT_TRUE(guard.login_ended(follows, kNow + std::chrono::hours(12)));
-  EXPECT_TRUE(guard.log_out(browser("POST", secret), kNow));
+  EXPECT_TRUE(*guard.log_out(browser("POST", secret), kNow));
   EXPECT_TRUE(guard.login_ended(follows, kNow));
   EXPECT_FALSE(guard.login_ended(by_token, kNow));
   EXPECT_FALSE(guard.may_administer(follows, kNow));
-  EXPECT_TRUE(guard.log_out(browser("POST", secret), kNow)) << "once more is no mistake";
+  const auto again = guard.log_out(browser("POST", secret), kNow);
+  ASSERT_TRUE(again) << "once more is no mistake";
+  EXPECT_FALSE(*again) << "but nothing happened";
 }
 
 TEST_F(GuardWithLogin, guessing_is_slow_and_asking_without_is_no_guess) {
@@ -332,7 +443,8 @@ TEST(Guard, cookies_of_two_ports_have_two_names) {
   EXPECT_EQ(Guard::login_cookie(request), "flotilla_login_8000");
   for (const auto& [host, name] :
        {std::pair{"fleet.example", "flotilla_login"}, std::pair{"[::1]", "flotilla_login"},
-        std::pair{"[::1]:81", "flotilla_login_81"}}) {
+        std::pair{"[::1]:81", "flotilla_login_81"},
+        std::pair{"127.0.0.1:1; Domain=evil", "flotilla_login"}}) {
     request.headers.set("Host", host);
     EXPECT_EQ(Guard::login_cookie(request), name) << host;
   }

@@ -29,6 +29,12 @@ Error used_up(const api::KeySpec& spec, std::string_view quota, std::int64_t lim
                .retry_after_s = seconds};
 }
 
+Error taken_back() {
+  return Error{.code = Code::Unauthenticated,
+               .message = "this API key was taken back",
+               .reason = "invalid_api_key"};
+}
+
 }  // namespace
 
 std::string make_secret() { return "fl-" + random_hex(kSecretBytes); }
@@ -67,10 +73,16 @@ void KeyRing::Bucket::take(double amount, double per_min, Instant now) {
 }
 
 void KeyRing::put(Key key) {
-  auto entry = std::make_shared<Entry>();
-  entry->requests.left = static_cast<double>(key.spec.requests_per_min);
-  entry->tokens.left = static_cast<double>(key.spec.tokens_per_min);
-  erase(key.id);
+  const auto known = keys_.find(key.id);
+  const bool is_new = known == keys_.end();
+  const auto entry = is_new ? std::make_shared<Entry>() : known->second;
+  const api::KeySpec& before = entry->key.spec;
+  // What had no bound begins with a minute's worth.
+  if (is_new || before.requests_per_min == 0)
+    entry->requests = {.left = static_cast<double>(key.spec.requests_per_min)};
+  if (is_new || before.tokens_per_min == 0)
+    entry->tokens = {.left = static_cast<double>(key.spec.tokens_per_min)};
+  by_hash_.erase(entry->key.hash);
   by_hash_[key.hash] = entry;
   keys_[key.id] = entry;
   entry->key = std::move(key);
@@ -108,41 +120,34 @@ std::vector<api::KeyShown> KeyRing::list() const {
 }
 
 // By its hash: the search tells nothing of the secret.
-Result<const KeyRing::Key*> KeyRing::open(std::string_view secret, std::int64_t unix_s) const {
+const KeyRing::Key* KeyRing::find_secret(std::string_view secret) const {
   const auto found = by_hash_.find(hash_of_secret(secret));
-  if (found == by_hash_.end()) {
-    return fail(Error{.code = Code::Unauthenticated,
-                      .message = "this API key is not known here",
-                      .reason = "invalid_api_key"});
+  return found == by_hash_.end() ? nullptr : &found->second->key;
+}
+
+Result<void> KeyRing::take_request(const std::string& id, Instant now) {
+  const auto found = keys_.find(id);
+  if (found == keys_.end()) return fail(taken_back());
+  Entry& entry = *found->second;
+  const api::KeySpec& spec = entry.key.spec;
+  if (spec.requests_per_min == 0) return {};
+  const auto per_min = static_cast<double>(spec.requests_per_min);
+  const double left = entry.requests.now_left(per_min, now);
+  if (left < 1) {
+    return fail(
+        used_up(spec, "requests a minute", spec.requests_per_min, (1 - left) * 60 / per_min));
   }
-  const Key& key = found->second->key;
-  if (key.spec.expires_unix_s > 0 && unix_s >= key.spec.expires_unix_s) {
-    return fail(Error{.code = Code::Unauthenticated,
-                      .message = fmt::format("API key \"{}\" has expired", key.spec.name),
-                      .reason = "expired_api_key"});
-  }
-  return &key;
+  entry.requests.take(1, per_min, now);
+  return {};
 }
 
 Result<KeyRing::Lease> KeyRing::enter(const std::string& id, std::uint64_t tokens, Instant now) {
   const auto found = keys_.find(id);
-  if (found == keys_.end()) {
-    return fail(Error{.code = Code::Unauthenticated,
-                      .message = "this API key was taken back",
-                      .reason = "invalid_api_key"});
-  }
+  if (found == keys_.end()) return fail(taken_back());
   Entry& entry = *found->second;
   const api::KeySpec& spec = entry.key.spec;
   if (spec.max_in_flight > 0 && entry.in_flight >= spec.max_in_flight) {
     return fail(used_up(spec, "requests at once", spec.max_in_flight, 1));
-  }
-  const auto requests = static_cast<double>(spec.requests_per_min);
-  if (spec.requests_per_min > 0) {
-    const double left = entry.requests.now_left(requests, now);
-    if (left < 1) {
-      return fail(
-          used_up(spec, "requests a minute", spec.requests_per_min, (1 - left) * 60 / requests));
-    }
   }
   const auto per_min = static_cast<double>(spec.tokens_per_min);
   if (spec.tokens_per_min > 0) {
@@ -155,7 +160,6 @@ Result<KeyRing::Lease> KeyRing::enter(const std::string& id, std::uint64_t token
     }
     entry.tokens.take(static_cast<double>(tokens), per_min, now);
   }
-  if (spec.requests_per_min > 0) entry.requests.take(1, requests, now);
   return Lease(std::make_shared<Lease::State>(found->second, static_cast<double>(tokens)));
 }
 

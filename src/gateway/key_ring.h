@@ -26,8 +26,12 @@ class KeyRing {
     std::string hash;  // of the secret
     api::KeySpec spec;
     std::int64_t created_unix_s = 0;
+    bool has_expired(std::int64_t unix_s) const {
+      return spec.expires_unix_s > 0 && unix_s >= spec.expires_unix_s;
+    }
   };
 
+  // One that is known goes on with what it has left and has under way.
   void put(Key key);
   bool erase(const std::string& id);
   bool empty() const { return keys_.empty(); }
@@ -35,10 +39,13 @@ class KeyRing {
   const Key* find_name(const std::string& name) const;
   std::vector<api::KeyShown> list() const;
 
-  // Unauthenticated: no key of ours, or its time is over.
-  Result<const Key*> open(std::string_view secret, std::int64_t unix_s) const;
+  // The key that this is the secret of, its time over or not.
+  const Key* find_secret(std::string_view secret) const;
 
-  // One request of a key, for as long as it lives.
+  // One request, whatever comes of it. ResourceExhausted: the key has no more in this minute.
+  Result<void> take_request(const std::string& id, Instant now);
+
+  // An answer that is made for a key, for as long as it lives.
   class Lease {
    public:
     Lease() = default;

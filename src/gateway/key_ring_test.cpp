@@ -24,13 +24,13 @@ TEST_F(KeyRingTest, OpensByTheSecretAlone) {
   EXPECT_TRUE(ring.empty());
   const std::string secret = add("a", {});
   add("b", {});
-  EXPECT_EQ((*ring.open(secret, 0))->id, "a");
-  EXPECT_EQ(ring.open("a", 0).error().reason, "invalid_api_key");
-  EXPECT_FALSE(ring.open("", 0));
-  EXPECT_FALSE(ring.open(hash_of_secret(secret), 0)) << "what is stored opens nothing";
+  EXPECT_EQ(ring.find_secret(secret)->id, "a");
+  EXPECT_FALSE(ring.find_secret("a"));
+  EXPECT_FALSE(ring.find_secret(""));
+  EXPECT_FALSE(ring.find_secret(hash_of_secret(secret))) << "what is stored opens nothing";
   EXPECT_TRUE(ring.erase("a"));
   EXPECT_FALSE(ring.erase("a"));
-  EXPECT_FALSE(ring.open(secret, 0));
+  EXPECT_FALSE(ring.find_secret(secret));
   EXPECT_EQ(ring.find_name("b")->id, "b");
   EXPECT_EQ(ring.find("a"), nullptr);
 }
@@ -42,23 +42,44 @@ TEST_F(KeyRingTest, SecretsAreLongAndDiffer) {
   EXPECT_EQ(seen.begin()->size(), 43U);
 }
 
-TEST_F(KeyRingTest, AnExpiredKeyOpensNothing) {
+TEST_F(KeyRingTest, AKeyExpires) {
   const std::string secret = add("a", {.name = "", .expires_unix_s = 100});
-  EXPECT_TRUE(ring.open(secret, 99));
-  EXPECT_EQ(ring.open(secret, 100).error().reason, "expired_api_key");
+  EXPECT_FALSE(ring.find_secret(secret)->has_expired(99));
+  EXPECT_TRUE(ring.find_secret(secret)->has_expired(100));
+}
+
+TEST_F(KeyRingTest, AChangeGivesNothingBack) {
+  const std::string secret =
+      add("a", {.name = "", .requests_per_min = 2, .tokens_per_min = 100, .max_in_flight = 1});
+  KeyRing::Key changed = *ring.find("a");
+  const auto lease = ring.enter("a", 80, clock.now());
+  ASSERT_TRUE(lease && ring.take_request("a", clock.now()) && ring.take_request("a", clock.now()));
+  changed.spec.weight = 2;
+  ring.put(changed);
+  EXPECT_EQ(ring.find_secret(secret)->spec.weight, 2);
+  EXPECT_FALSE(ring.take_request("a", clock.now()));
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 20);
+  EXPECT_EQ(ring.list().at(0).in_flight, 1);
+  EXPECT_FALSE(ring.enter("a", 1, clock.now())) << "the first is still under way";
+  changed.spec.requests_per_min = 0;
+  ring.put(changed);
+  EXPECT_TRUE(ring.take_request("a", clock.now()));
+  changed.spec.requests_per_min = 3;
+  ring.put(changed);
+  EXPECT_EQ(ring.requests_left("a", clock.now()).left, 3) << "had no bound";
 }
 
 TEST_F(KeyRingTest, RequestsAMinuteComeBackEvenly) {
   add("a", {.name = "", .requests_per_min = 60});
-  for (int i = 0; i < 60; ++i) EXPECT_TRUE(ring.enter("a", 1, clock.now()));
-  const auto refused = ring.enter("a", 1, clock.now());
+  for (int i = 0; i < 60; ++i) EXPECT_TRUE(ring.take_request("a", clock.now()));
+  const auto refused = ring.take_request("a", clock.now());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::ResourceExhausted);
   EXPECT_EQ(refused.error().retry_after_s, 1);
   EXPECT_EQ(ring.requests_left("a", clock.now()).left, 0);
   clock.advance(seconds(1));
-  EXPECT_TRUE(ring.enter("a", 1, clock.now()));
-  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  EXPECT_TRUE(ring.take_request("a", clock.now()));
+  EXPECT_FALSE(ring.take_request("a", clock.now()));
   clock.advance(seconds(3600));
   EXPECT_EQ(ring.requests_left("a", clock.now()).left, 60) << "no more than a minute's worth";
 }
@@ -94,7 +115,8 @@ TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
 
 TEST_F(KeyRingTest, AKeyWithoutBoundsIsNeverRefused) {
   add("a", {});
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(ring.enter("a", 1'000'000, clock.now()));
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_TRUE(ring.take_request("a", clock.now()) && ring.enter("a", 1'000'000, clock.now()));
   EXPECT_EQ(ring.requests_left("a", clock.now()).limit, 0);
 }
 

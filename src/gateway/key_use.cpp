@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace flotilla::gateway {
 namespace {
@@ -16,10 +15,11 @@ void add_left(http::Headers& headers, const char* what, const KeyRing::Left& lef
 }
 
 // A prefix that is cached for one key must not show to another, by a count or by time, unless the
-// load says that it may.
-std::string group_of(const KeyRing::Key& key, const PoolRuntime& pool) {
+// load says that it may. Nor does the operator's to those who need no key.
+std::string group_of(const Caller& caller, const KeyRing::Key* key, const PoolRuntime& pool) {
   if (pool.generation().load.share_prefixes.value_or(false)) return {};
-  return key.spec.cache_group.empty() ? key.id : "group " + key.spec.cache_group;
+  if (key == nullptr) return caller.is_operator ? "operator" : "";
+  return key->spec.cache_group.empty() ? key->id : "group " + key->spec.cache_group;
 }
 
 }  // namespace
@@ -38,22 +38,16 @@ Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& p
                        std::size_t body_bytes, Instant now) {
   KeyUse use;
   use.tokens = std::max<std::uint64_t>(1, body_bytes / 4);
-  if (caller.key.empty()) return use;
-  if (!may_ask(keys, caller, pool)) {
-    const KeyRing::Key& key = *keys.find(caller.key);
-    return fail(
-        Error{.code = Code::PermissionDenied,
-              .message = fmt::format("API key \"{}\" may ask for {}, not for {}", key.spec.name,
-                                     fmt::join(key.spec.models, ", "), pool.alias()),
-              .param = "model",
-              .reason = "model_not_allowed"});
+  if (caller.key.empty()) {
+    use.cache_group = group_of(caller, nullptr, pool);
+    return use;
   }
   auto lease = keys.enter(caller.key, use.tokens, now);
   if (!lease) return fail(lease.error());
   const KeyRing::Key& key = *keys.find(caller.key);
   use.weight = key.spec.weight;
   use.spender = {.key = key.id, .name = key.spec.name};
-  use.cache_group = group_of(key, pool);
+  use.cache_group = group_of(caller, &key, pool);
   add_left(use.headers, "requests", keys.requests_left(key.id, now));
   add_left(use.headers, "tokens", keys.tokens_left(key.id, now));
   use.lease = std::move(*lease);

@@ -21,7 +21,7 @@ struct KeyUse {
   UsageTally::Spender spender;
 };
 
-// PermissionDenied: the key may not ask for this model. ResourceExhausted: a quota is used up.
+// For a model that the caller may ask for. ResourceExhausted: a quota is used up.
 Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& pool,
                        std::size_t body_bytes, Instant now);
 

@@ -12,6 +12,7 @@
 namespace flotilla::gateway {
 namespace {
 
+constexpr int kIdBytes = 12;
 constexpr std::size_t kTracesMax = 10'000;
 constexpr std::size_t kMomentsMax = 64;
 constexpr std::size_t kModelMax = 200;
@@ -44,9 +45,7 @@ void write_log(const api::RequestRecord& record, const std::string& pool) {
 
 }  // namespace
 
-std::string make_request_id(Random& random) {
-  return fmt::format("req-{:016x}{:08x}", random.next(), random.next() >> 32);
-}
+std::string make_request_id() { return "req-" + random_hex(kIdBytes); }
 
 RequestTrace::RequestTrace(const Clock& clock, Metrics* metrics, api::RequestRecord record)
     : clock_(clock), metrics_(metrics), arrived_(clock.now()), record_(std::move(record)) {
@@ -151,8 +150,10 @@ std::shared_ptr<RequestTrace> RequestLog::begin(api::RequestRecord record) {
   traces_.push_back(trace);
   by_id_[trace->id()] = trace;
   if (traces_.size() > kTracesMax) {
-    by_id_.erase(traces_.front()->id());
-    traces_.pop_front();
+    auto oldest = std::ranges::find_if(traces_, [](const auto& one) { return !one->live(); });
+    if (oldest == traces_.end()) oldest = traces_.begin();
+    by_id_.erase((*oldest)->id());
+    traces_.erase(oldest);
   }
   return trace;
 }

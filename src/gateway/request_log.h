@@ -17,8 +17,9 @@ namespace flotilla::gateway {
 
 class Metrics;
 
-// "req-" and 24 hex digits. Not a secret: who may look at a request is checked.
-std::string make_request_id(Random& random);
+// "req-" and 24 hex digits of the system's randomness. Who may look at a request is checked, but of
+// those without a key many may come from one address: an id is not to be guessed from another.
+std::string make_request_id();
 
 // What happens to one request, written down as it happens. I/O thread only.
 class RequestTrace {
@@ -62,7 +63,7 @@ class RequestTrace {
   std::function<void()> cancel_;
 };
 
-// The last 10,000 requests, those under way among them. I/O thread only.
+// The last 10,000 requests. Those under way stay while there are others to forget. I/O thread only.
 class RequestLog {
  public:
   explicit RequestLog(const Clock& clock, Metrics* metrics = nullptr)

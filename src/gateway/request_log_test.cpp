@@ -1,5 +1,7 @@
 #include "gateway/request_log.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 namespace flotilla::gateway {
@@ -59,11 +61,29 @@ TEST_F(RequestLogTest, IsBoundedAndKeepsTheEnd) {
   EXPECT_EQ(trace->record().gaps, 999);
 }
 
-TEST_F(RequestLogTest, KeepsTheLastTenThousand) {
+TEST_F(RequestLogTest, KeepsTheLastTenThousandAndWhatIsUnderWay) {
+  const auto running = begin("running");
+  for (int i = 0; i < 10'001; ++i) begin(std::to_string(i))->ended(200, "completed", {});
+  EXPECT_EQ(log.find("running"), running);
+  EXPECT_EQ(log.recent(20'000).size(), 10'000U);
+  EXPECT_EQ(log.find("0"), nullptr);
+  EXPECT_EQ(log.find("1"), nullptr);
+  EXPECT_NE(log.find("2"), nullptr);
+  EXPECT_EQ(log.recent(2).front()->id(), "10000");
+}
+
+TEST_F(RequestLogTest, IsBoundedThoughNoneEnds) {
   for (int i = 0; i < 10'001; ++i) begin(std::to_string(i));
   EXPECT_EQ(log.find("0"), nullptr);
   EXPECT_NE(log.find("1"), nullptr);
   EXPECT_EQ(log.recent(2).front()->id(), "10000");
+}
+
+TEST_F(RequestLogTest, IdsDiffer) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(make_request_id());
+  EXPECT_EQ(seen.size(), 100U);
+  EXPECT_EQ(seen.begin()->size(), 28U);
 }
 
 TEST_F(RequestLogTest, CancelReachesOnlyWhatLives) {

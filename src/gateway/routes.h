@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "gateway/control.h"
@@ -28,7 +29,8 @@ struct Service {
   Guard& guard;
   KeyRing& keys;
   UsageTally& tally;
-  std::string own_secret;  // opens /v1 for what the server asks of itself
+  std::set<std::string> keys_under_way = {};  // ids and names of keys that are being written
+  std::string own_secret;                     // opens /v1 for what the server asks of itself
   Transfers& transfers;
   History& history;
   Metrics& metrics;
@@ -72,12 +74,19 @@ Result<void> read_stored_keys(const Control& control, KeyRing& keys);
 using AdminRoute = Task<http::Response> (*)(Service&, http::Request, http::PathParams);
 void add_admin_route(http::Router& router, Service& service, const char* method,
                      const char* pattern, AdminRoute route);
+// One that answers piece by piece: who may is checked before it looks at anything.
+using AdminStream = Awaitable<void> (*)(Service&, http::Exchange&, http::PathParams);
+void add_admin_stream(http::Router& router, Service& service, const char* pattern,
+                      AdminStream stream);
 
-// POST /v1/chat/completions, of whatever form the client's request was.
-Awaitable<void> answer_chat(Service& service, http::Exchange& exchange);
-Error unknown_model(const std::string& model, const Control& control);
-// Why a request is not taken at all.
+// Why a request is not taken at all. Of a key it takes one of its requests, whatever comes of it.
 Result<Caller> may_enter(Service& service, const http::Request& request);
+// As may_enter() has let it in before: nothing more is taken.
+Result<Caller> has_entered(Service& service, const http::Request& request);
+// POST /v1/chat/completions, of whatever form the client's request was, and who may enter with it.
+Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller);
+// What there is not, or not for this caller: which of both is not told.
+Error unknown_model(const Service& service, const std::string& model, const Caller& caller);
 // What is larger is parsed beside the I/O thread: it takes longer than a step of somebody's stream.
 inline constexpr std::size_t kParseHere = 256 << 10;
 

@@ -176,12 +176,6 @@ bool figures_move(const Service& service) {
 // Pushes `text` on change, at most every 100 ms, and every 2 s at least, until the reader goes away
 // the log-in ends or the server shuts down. `text` empty = the thing is gone.
 Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::string()> text) {
-  const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
-  if (!may) {
-    Error error = may.error();
-    co_await answer_problem(exchange, std::move(error));
-    co_return;
-  }
   boost::asio::steady_timer timer(service.executor);
   exchange.on_client_gone([&timer] { timer.cancel(); });
   http::Headers headers = http::event_stream_headers();
@@ -207,7 +201,8 @@ Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::st
   if (open) co_await exchange.finish();
 }
 
-Awaitable<void> stream_cluster(Service& service, Exchange& exchange, std::string id) {
+Awaitable<void> stream_cluster(Service& service, Exchange& exchange, PathParams params) {
+  const std::string id = params["c"];
   if (service.control.find_cluster(id) == nullptr) {
     Error error = no_cluster(id);
     co_await answer_problem(exchange, std::move(error));
@@ -219,6 +214,22 @@ Awaitable<void> stream_cluster(Service& service, Exchange& exchange, std::string
                               : api::status_json(cluster_status(service.control, *cluster));
   };
   co_await push(service, exchange, std::move(text));
+}
+
+Awaitable<void> stream_all(Service& service, Exchange& exchange, PathParams) {
+  std::function<std::string()> text = [&service] { return overview(service); };
+  co_await push(service, exchange, std::move(text));
+}
+
+Awaitable<void> administer_stream(Service& service, Exchange& exchange, PathParams params,
+                                  AdminStream stream) {
+  const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
+  if (!may) {
+    Error error = may.error();
+    co_await answer_problem(exchange, std::move(error));
+    co_return;
+  }
+  co_await stream(service, exchange, std::move(params));
 }
 
 }  // namespace
@@ -239,6 +250,13 @@ void add_admin_route(http::Router& router, Service& service, const char* method,
   });
 }
 
+void add_admin_stream(http::Router& router, Service& service, const char* pattern,
+                      AdminStream stream) {
+  router.add("GET", pattern, [&service, stream](Exchange& exchange, PathParams params) {
+    return administer_stream(service, exchange, std::move(params), stream);
+  });
+}
+
 void add_admin_routes(http::Router& router, Service& service) {
   const auto add = [&](const char* method, const char* pattern, AdminRoute route) {
     add_admin_route(router, service, method, pattern, route);
@@ -253,13 +271,8 @@ void add_admin_routes(http::Router& router, Service& service) {
   add("POST", "/admin/clusters/{c}/reload", reload);
   add("POST", "/admin/clusters/{c}/pools/{alias}/replicas/{node}/{action}", order_replica);
   add("GET", "/admin/clusters/{c}/status", show_status);
-  router.add("GET", "/admin/clusters/{c}/status/stream",
-             [&service](Exchange& exchange, PathParams params) {
-               return stream_cluster(service, exchange, params["c"]);
-             });
-  router.add("GET", "/admin/stream", [&service](Exchange& exchange, PathParams) {
-    return push(service, exchange, [&service] { return overview(service); });
-  });
+  add_admin_stream(router, service, "/admin/clusters/{c}/status/stream", stream_cluster);
+  add_admin_stream(router, service, "/admin/stream", stream_all);
 }
 
 }  // namespace flotilla::gateway

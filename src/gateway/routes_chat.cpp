@@ -16,17 +16,19 @@
 namespace flotilla::gateway {
 namespace {
 
-std::string ready_names(const Control& control) {
+std::string ready_names(const Service& service, const Caller& caller) {
   std::string names;
-  for (const auto& pool : control.pools()) {
-    if (pool->brain().live_count() > 0) names += (names.empty() ? "" : ", ") + pool->alias();
+  for (const auto& pool : service.control.pools()) {
+    if (pool->brain().live_count() > 0 && may_ask(service.keys, caller, *pool))
+      names += (names.empty() ? "" : ", ") + pool->alias();
   }
   return names.empty() ? "none" : names;
 }
 
-// A conversation's names: the session that the client gives, else what its messages hash to.
+// A conversation's names: the session that the client gives, else what its messages hash to. They
+// are those of one `group`: whether another has had a conversation is not to be learnt.
 cluster::ConversationKeys conversation_of(const http::Request& request,
-                                          const api::ChatRequest& chat) {
+                                          const api::ChatRequest& chat, const std::string& group) {
   const std::string_view header = request.headers.find("X-Session-Id").value_or("");
   const std::string session = header.empty() ? chat.session_id : std::string(header);
   std::vector<cluster::MessageDigest> digests;
@@ -37,9 +39,9 @@ cluster::ConversationKeys conversation_of(const http::Request& request,
       hash = cluster::digest(call.arguments, cluster::digest(call.name, hash));
     digests.push_back({.hash = hash, .assistant = message.role == "assistant"});
   }
-  auto keys = cluster::conversation_keys("", session, digests);
+  auto keys = cluster::conversation_keys(group, session, digests);
   const std::string& tie = chat.prompt_cache_key.empty() ? chat.user : chat.prompt_cache_key;
-  if (!tie.empty()) keys.tie_break = cluster::digest(tie);
+  if (!tie.empty()) keys.tie_break = cluster::digest(tie, cluster::digest(group));
   return keys;
 }
 
@@ -80,7 +82,8 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   ticket.weight = use.weight;
   ticket.bytes = request.body.size();
   ticket.tokens = use.tokens;
-  ticket.conversation = conversation_of(request, chat);
+  ticket.conversation =
+      conversation_of(request, chat, use.cache_group.empty() ? ticket.key : use.cache_group);
   ticket.deadline = now + service.knobs.request_deadline;
   if (chat.timeout_s && seconds(*chat.timeout_s) < service.knobs.request_deadline) {
     ticket.deadline = now + seconds(*chat.timeout_s);
@@ -159,7 +162,7 @@ Awaitable<void> show_model(Service& service, http::Exchange& exchange, std::stri
   }
   const auto pool = service.control.find_pool_for(id);
   if (!pool || !may_ask(service.keys, *may, *pool)) {
-    Error error = unknown_model(id, service.control);
+    Error error = unknown_model(service, id, *may);
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
@@ -197,15 +200,27 @@ Awaitable<void> readyz(Service& service, http::Exchange& exchange) {
 
 }  // namespace
 
-Error unknown_model(const std::string& model, const Control& control) {
+Error unknown_model(const Service& service, const std::string& model, const Caller& caller) {
+  const KeyRing::Key* key = service.keys.find(caller.key);
+  const bool bound = key != nullptr && !key->spec.models.empty();
   return Error{
       .code = Code::NotFound,
-      .message = fmt::format("there is no model \"{}\"; ready: {}", model, ready_names(control)),
+      .message = fmt::format("there is no model \"{}\"{}; ready: {}", model,
+                             bound ? fmt::format(" for API key \"{}\"", key->spec.name) : "",
+                             ready_names(service, caller)),
       .param = "model",
       .reason = "model_not_found"};
 }
 
 Result<Caller> may_enter(Service& service, const http::Request& request) {
+  auto caller = has_entered(service, request);
+  if (!caller || caller->key.empty()) return caller;
+  if (auto taken = service.keys.take_request(caller->key, service.clock.now()); !taken)
+    return fail(taken.error());
+  return caller;
+}
+
+Result<Caller> has_entered(Service& service, const http::Request& request) {
   auto caller = service.guard.may_use(request, service.clock.now(), service.clock.unix_ms() / 1000);
   if (!caller || !service.draining) return caller;
   return fail(Error{
@@ -227,19 +242,19 @@ Result<api::ChatRequest> parse_embeddings(std::string_view body) {
   return out;
 }
 
-Awaitable<void> answer(Service& service, http::Exchange& exchange, ParseChat parse) {
+Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller> caller,
+                       ParseChat parse) {
+  if (!caller) {
+    Error error = caller.error();
+    co_await answer_openai_error(exchange, std::move(error));
+    co_return;
+  }
   api::RequestRecord record;
-  record.id = make_request_id(service.random);
-  record.owner = exchange.request().peer;
+  record.id = make_request_id();
+  record.owner = caller->owner;
   const api::TraceContext context = trace_of(exchange.request());
   if (!context.empty()) record.moments.push_back({.what = "traced", .detail = context.traceparent});
   const auto trace = service.requests.begin(std::move(record));
-  const auto caller = may_enter(service, exchange.request());
-  if (!caller) {
-    Error error = caller.error();
-    co_await refuse_chat(exchange, *trace, std::move(error));
-    co_return;
-  }
   http::Request request = exchange.take_request();
   auto parsed = co_await parse_body(service, request.body, parse);
   if (!parsed) {
@@ -249,9 +264,10 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, ParseChat par
   }
   trace->describe(parsed->model, parsed->stream);
   auto pool = service.control.find_pool_for(parsed->model);
+  const bool there = pool && may_ask(service.keys, *caller, *pool);
   const bool refused = service.refusals.holds(caller->owner, request.body, service.clock.now());
-  if (!pool || refused) {
-    Error error = pool ? poison(parsed->model) : unknown_model(parsed->model, service.control);
+  if (!there || refused) {
+    Error error = there ? poison(parsed->model) : unknown_model(service, parsed->model, *caller);
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }
@@ -271,8 +287,8 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, ParseChat par
 
 }  // namespace
 
-Awaitable<void> answer_chat(Service& service, http::Exchange& exchange) {
-  co_await answer(service, exchange, &api::parse_chat_request);
+Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller) {
+  co_await answer(service, exchange, std::move(caller), &api::parse_chat_request);
 }
 
 Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
@@ -286,10 +302,10 @@ Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
 void add_chat_routes(http::Router& router, Service& service) {
   router.add("POST", "/v1/chat/completions",
              [&service](http::Exchange& exchange, http::PathParams) {
-               return answer_chat(service, exchange);
+               return answer_chat(service, exchange, may_enter(service, exchange.request()));
              });
   router.add("POST", "/v1/embeddings", [&service](http::Exchange& exchange, http::PathParams) {
-    return answer(service, exchange, &parse_embeddings);
+    return answer(service, exchange, may_enter(service, exchange.request()), &parse_embeddings);
   });
   router.add("GET", "/v1/models", [&service](http::Exchange& exchange, http::PathParams) {
     return list_models(service, exchange);

@@ -23,29 +23,28 @@ std::shared_ptr<PoolRuntime> find_pool_for(const Control& control, const std::st
   return control.find_pool_for(model);
 }
 
-http::Request replica_request(Service& service, const char* path, const std::string& alias,
-                              const std::string& body) {
+http::Request replica_request(const char* path, const std::string& alias, const std::string& body) {
   http::Request request;
   request.method = "POST";
   request.headers.add("Content-Type", "application/json");
   request.target = path;
   request.body = body;
   request.headers.add(std::string(api::kHeaderProtocol), std::to_string(api::kRunnerProtocol));
-  request.headers.add(std::string(api::kHeaderRequestId), make_request_id(service.random));
+  request.headers.add(std::string(api::kHeaderRequestId), make_request_id());
   request.headers.add(std::string(api::kHeaderAlias), alias);
   return request;
 }
 
 // A replica's own answer, or the reason why none gave one. What one of them cannot, by its own
 // fault, the next one may.
-Task<http::Response> ask_replicas(Service& service, std::shared_ptr<PoolRuntime> pool,
-                                  const char* path, std::string alias, std::string body) {
+Task<http::Response> ask_replicas(std::shared_ptr<PoolRuntime> pool, const char* path,
+                                  std::string alias, std::string body) {
   const auto launches = pool->serving();
   bool foreign = false;
   for (const auto& launch : launches) {
     foreign = foreign || launch->engine;
     if (launch->engine) continue;
-    http::Request request = replica_request(service, path, alias, body);
+    http::Request request = replica_request(path, alias, body);
     auto response = co_await launch->client->fetch(std::move(request), kAnswerLimit);
     if (!response || response->status >= 500) continue;
     http::Response answer = http::json_response(response->status, std::move(response->body));
@@ -65,8 +64,8 @@ Task<http::Response> ask_replicas(Service& service, std::shared_ptr<PoolRuntime>
                        .retry_after_s = 5});
 }
 
-Awaitable<void> ask_one(Service& service, Exchange& exchange, const char* path) {
-  const auto caller = may_enter(service, exchange.request());
+Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> caller,
+                        const char* path) {
   if (!caller) {
     Error error = caller.error();
     co_await answer_openai_error(exchange, std::move(error));
@@ -80,8 +79,8 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, const char* path) 
     co_return;
   }
   auto pool = find_pool_for(service.control, *model);
-  if (!pool) {
-    Error error = unknown_model(*model, service.control);
+  if (!pool || !may_ask(service.keys, *caller, *pool)) {
+    Error error = unknown_model(service, *model, *caller);
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
@@ -92,8 +91,8 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, const char* path) 
     co_return;
   }
   std::string alias = model->empty() ? pool->alias() : *model;
-  auto answer = co_await ask_replicas(service, std::move(pool), path, std::move(alias),
-                                      std::move(request.body));
+  auto answer =
+      co_await ask_replicas(std::move(pool), path, std::move(alias), std::move(request.body));
   if (!answer) {
     Error error = answer.error();
     co_await answer_openai_error(exchange, std::move(error));
@@ -130,13 +129,19 @@ void add_form_routes(http::Router& router, Service& service) {
       router,
       {.may_use = [&service](const http::Request& request) { return owner_of(service, request); },
        .parse = [&service](forms::ParseWork work) { return parse_form(service, std::move(work)); },
-       .chat = [&service](Exchange& exchange) { return answer_chat(service, exchange); },
+       .chat =
+           [&service](Exchange& exchange) {
+             return answer_chat(service, exchange, has_entered(service, exchange.request()));
+           },
        .count =
-           [&service](Exchange& exchange) { return ask_one(service, exchange, "/runner/count"); },
+           [&service](Exchange& exchange) {
+             return ask_one(service, exchange, has_entered(service, exchange.request()),
+                            "/runner/count");
+           },
        .card = [&service] { return card_of(service); }});
   for (const char* path : {"/tokenize", "/detokenize"}) {
     router.add("POST", path, [&service, path](Exchange& exchange, PathParams) {
-      return ask_one(service, exchange, path);
+      return ask_one(service, exchange, may_enter(service, exchange.request()), path);
     });
   }
 }

@@ -50,7 +50,8 @@ Task<http::Response> show_history(Service& service, http::Request request, http:
 }
 
 Awaitable<void> metrics(Service& service, http::Exchange& exchange) {
-  const auto may = service.guard.may_observe(exchange.request(), service.clock.now());
+  const auto may = service.guard.may_observe(exchange.request(), service.clock.now(),
+                                             service.clock.unix_ms() / 1000);
   if (!may) {
     Error error = may.error();
     co_await answer_openai_error(exchange, std::move(error));
@@ -58,6 +59,8 @@ Awaitable<void> metrics(Service& service, http::Exchange& exchange) {
   }
   http::Response response;
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  response.headers.set("Cache-Control", "no-store");
+  response.headers.set("X-Content-Type-Options", "nosniff");
   response.body = metrics_text(service.metrics, service.control, service.version);
   co_await exchange.respond(std::move(response));
 }

@@ -1,3 +1,7 @@
+#include <set>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "api/keys.h"
@@ -27,6 +31,34 @@ api::KeyShown shown(const KeyRing::Key& key) {
   return {.id = key.id, .spec = key.spec, .created_unix_s = key.created_unix_s};
 }
 
+// Marks that a key's id and name are being written, for as long as it lives: what was looked up
+// before the write holds after it. A key that is taken back does not come back by a change that was
+// under way, nor does one name go to two.
+class UnderWay {
+ public:
+  explicit UnderWay(std::set<std::string>& marks) : marks_(marks) {}
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() {
+    for (const std::string& mark : own_) marks_.erase(mark);
+  }
+  Result<void> id(const std::string& id) { return add("id " + id, "API key " + id); }
+  Result<void> name(const std::string& name) {
+    return add("name " + name, fmt::format("an API key of the name \"{}\"", name));
+  }
+
+ private:
+  Result<void> add(std::string mark, const std::string& what) {
+    if (!marks_.insert(mark).second)
+      return fail(Code::Conflict, what + " is being changed just now; try again");
+    own_.push_back(std::move(mark));
+    return {};
+  }
+
+  std::set<std::string>& marks_;
+  std::vector<std::string> own_;
+};
+
 // On disk first: what is shown as there is there after a restart.
 Task<http::Response> write_key(Service& service, KeyRing::Key key, std::string secret, int status) {
   store::StoredKey stored;
@@ -34,7 +66,9 @@ Task<http::Response> write_key(Service& service, KeyRing::Key key, std::string s
   stored.hash = key.hash;
   stored.body = api::to_json(key.spec);
   stored.created_unix_s = key.created_unix_s;
-  const auto written = co_await service.control.store_key(std::move(stored));
+  auto write = status == 201 ? service.control.store_key(std::move(stored))
+                             : service.control.change_key(std::move(stored));
+  const auto written = co_await std::move(write);
   if (!written) co_return fail(written.error());
   const std::string body = api::key_json(shown(key), secret);
   service.keys.put(std::move(key));
@@ -45,6 +79,8 @@ Task<http::Response> make_key(Service& service, http::Request request, PathParam
   auto spec = api::parse_key_spec(request.body);
   if (!spec) co_return fail(spec.error());
   if (auto free = check_name(service.keys, spec->name, ""); !free) co_return fail(free.error());
+  UnderWay mark(service.keys_under_way);
+  if (auto may = mark.name(spec->name); !may) co_return fail(may.error());
   std::string secret = make_secret();
   KeyRing::Key key;
   key.id = "key-" + random_hex(4);
@@ -61,6 +97,9 @@ Task<http::Response> change_key(Service& service, http::Request request, PathPar
   const KeyRing::Key* known = service.keys.find(id);
   if (known == nullptr) co_return fail(no_key(id));
   if (auto free = check_name(service.keys, spec->name, id); !free) co_return fail(free.error());
+  UnderWay mark(service.keys_under_way);
+  if (auto may = mark.id(id); !may) co_return fail(may.error());
+  if (auto may = mark.name(spec->name); !may) co_return fail(may.error());
   KeyRing::Key key = *known;
   key.spec = std::move(*spec);
   std::string none;
@@ -74,6 +113,8 @@ Task<http::Response> list_keys(Service& service, http::Request, PathParams) {
 Task<http::Response> delete_key(Service& service, http::Request, PathParams params) {
   const std::string id = params["id"];
   if (service.keys.find(id) == nullptr) co_return fail(no_key(id));
+  UnderWay mark(service.keys_under_way);
+  if (auto may = mark.id(id); !may) co_return fail(may.error());
   const auto written = co_await service.control.delete_key(id);
   if (!written) co_return fail(written.error());
   service.keys.erase(id);

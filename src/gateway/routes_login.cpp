@@ -54,7 +54,10 @@ Awaitable<void> log_in(Service& service, Exchange& exchange) {
   const auto secret = begin_login(service, request);
   if (!secret) {
     Error error = secret.error();
-    if (error.code == Code::Unauthenticated) note(service, request, api::http_status(error.code));
+    // Whoever is let in writes the audit; of who is not it keeps a few lines.
+    if (error.code == Code::Unauthenticated &&
+        service.guard.is_worth_telling(request, service.clock.now()))
+      note(service, request, api::http_status(error.code));
     co_await answer_problem(exchange, std::move(error));
     co_return;
   }
@@ -72,7 +75,7 @@ Awaitable<void> log_out(Service& service, Exchange& exchange) {
     co_await answer_problem(exchange, std::move(error));
     co_return;
   }
-  note(service, request, 204);
+  if (*done) note(service, request, 204);
   http::Response response = with_cookie(request, "");
   co_await exchange.respond(std::move(response));
 }

@@ -54,8 +54,7 @@ Task<http::Response> cancel_request(Service& service, http::Request, PathParams 
 
 // One's own, and nobody else's: whose it is not learns no more than that it is not there.
 Awaitable<void> show_own_request(Service& service, Exchange& exchange, std::string id) {
-  const auto may = service.guard.may_use(exchange.request(), service.clock.now(),
-                                         service.clock.unix_ms() / 1000);
+  const auto may = may_enter(service, exchange.request());
   if (!may) {
     Error error = may.error();
     co_await answer_openai_error(exchange, std::move(error));

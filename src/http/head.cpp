@@ -145,7 +145,7 @@ std::expected<RequestHead, HeadError> parse_request_head(std::string_view bytes)
   head.request.method = std::move(parser.method);
   head.request.target = origin_form(std::move(parser.target));
   head.request.headers = std::move(parser.headers);
-  head.http_1_0 = parser.version < 11;
+  head.http_1_0 = head.request.http_1_0 = parser.version < 11;
   const Headers& headers = head.request.headers;
   head.keep_alive = keeps_alive(headers, parser.version);
   if (!head.request.target.starts_with('/') && head.request.target != "*") {

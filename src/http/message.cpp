@@ -81,8 +81,11 @@ std::optional<std::string_view> Request::cookie(std::string_view name) const {
 }
 
 Response json_response(int status, std::string body) {
-  return Response{
-      .status = status, .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};
+  return Response{.status = status,
+                  .headers = {{"Content-Type", "application/json"},
+                              {"Cache-Control", "no-store"},
+                              {"X-Content-Type-Options", "nosniff"}},
+                  .body = std::move(body)};
 }
 
 std::string_view reason_phrase(int status) {

@@ -33,6 +33,7 @@ struct Request {
   std::string peer;               // address without port; "unix" on a unix socket
   bool peer_is_loopback = false;  // unix sockets count
   bool by_tls = false;            // what the client sent was encrypted
+  bool http_1_0 = false;          // an old proxy's way, not a browser's
 
   std::string_view path() const;  // target up to '?'
   // Decoded value of a query parameter.

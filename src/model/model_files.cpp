@@ -154,15 +154,18 @@ Result<ModelFileSet> find_model(const std::string& model, const fs::path& models
   std::error_code failed;
   const fs::path real = fs::canonical(path, failed);
   if (failed) return fail(Code::NotFound, fmt::format("{}: {}", path.string(), failed.message()));
+  const fs::path root = named.is_absolute() ? fs::path() : fs::canonical(models_dir, failed);
+  const Error leads_out{
+      .code = Code::PermissionDenied,
+      .message = fmt::format("model \"{}\" leads out of {}", model, models_dir.string())};
+  // Before the search too: what it does not find it tells by the names of files.
+  if (!named.is_absolute() && (failed || !is_inside(real, root))) return fail(leads_out);
   Result<ModelFileSet> files =
       fs::is_directory(real, failed) ? only_model_in(path) : one_file(path);
   if (!files || named.is_absolute()) return files;
-  // After the search, so that a part or a directory's file may not lead out either.
-  const fs::path root = fs::canonical(models_dir, failed);
+  // A part or a directory's file may not lead out either.
   for (const fs::path& part : files->parts)
-    if (failed || !is_inside(fs::canonical(part, failed), root))
-      return fail(Code::PermissionDenied,
-                  fmt::format("model \"{}\" leads out of {}", model, models_dir.string()));
+    if (!is_inside(fs::canonical(part, failed), root)) return fail(leads_out);
   return files;
 }
 

@@ -185,6 +185,8 @@ TEST_F(ModelFiles, NoRelativePathLeadsOut) {
   EXPECT_EQ(refused("link.gguf"), Code::PermissionDenied);
   fs::create_directory_symlink(root_ / "secret", dir_ / "linked");
   EXPECT_EQ(refused("linked"), Code::PermissionDenied);
+  put("secret/y.gguf");
+  EXPECT_EQ(refused("linked"), Code::PermissionDenied) << "of several it would name each";
   EXPECT_EQ(refused("../secret/../models/../secret/missing.gguf"), Code::NotFound);
   fs::create_symlink(dir_ / "in.gguf", dir_ / "inner.gguf");
   EXPECT_TRUE(find_model("inner.gguf", dir_));

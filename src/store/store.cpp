@@ -1,7 +1,9 @@
 #include "store/store.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -22,7 +24,26 @@ Error store_error(std::string_view what, const std::exception& cause) {
                .reason = "store_failed"};
 }
 
+constexpr int kNotLetIn = 401;
+
+void trim_events(SQLite::Database& database, bool of_those_not_let_in) {
+  database.exec(of_those_not_let_in
+                    ? "DELETE FROM event WHERE status = 401 AND id <= (SELECT id FROM event WHERE "
+                      "status = 401 ORDER BY id DESC LIMIT 1 OFFSET 1000)"
+                    : "DELETE FROM event WHERE status <> 401 AND id <= (SELECT id FROM event WHERE "
+                      "status <> 401 ORDER BY id DESC LIMIT 1 OFFSET 10000)");
+}
+
+// SQLite gives a journal the mode of its database.
+void make_private(const fs::path& file) {
+  const int created = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (created >= 0) ::close(created);
+  for (const char* journal : {"", "-wal", "-shm"})
+    ::chmod((file.string() + journal).c_str(), S_IRUSR | S_IWUSR);
+}
+
 std::unique_ptr<SQLite::Database> open_database(const fs::path& file) {
+  make_private(file);
   auto database = std::make_unique<SQLite::Database>(file.string(),
                                                      SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   database->setBusyTimeout(250);
@@ -86,10 +107,10 @@ struct Store::State {
       const fs::path copy = copy_of(file, version);
       std::error_code ignored;
       fs::remove(copy, ignored);
+      make_private(copy);
       SQLite::Statement keep(*database, "VACUUM INTO ?");
       keep.bind(1, copy.string());
       keep.exec();
-      ::chmod(copy.c_str(), S_IRUSR | S_IWUSR);
       notice = fmt::format("{} is brought from schema {} to {}; a copy as it was is {}",
                            file.string(), version, known, copy.string());
     }
@@ -138,7 +159,6 @@ Result<Store> Store::open(const fs::path& file) {
                                    file.string(), set_aside(file));
       state->database = open_database(file);
     }
-    ::chmod(file.c_str(), S_IRUSR | S_IWUSR);
     if (auto migrated = state->migrate(file); !migrated) return fail(migrated.error());
   } catch (const std::exception& cause) {
     return fail(store_error("open " + file.string(), cause));
@@ -246,10 +266,16 @@ Result<std::vector<StoredKey>> Store::keys() const {
 }
 
 Result<void> Store::put_key(const StoredKey& key) {
-  return state_->write("write the API key",
-                       "INSERT INTO api_key VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-                       "body = excluded.body",
-                       key.id, key.hash, key.body, key.created_unix_s);
+  return state_->write("write the API key", "INSERT INTO api_key VALUES (?, ?, ?, ?)", key.id,
+                       key.hash, key.body, key.created_unix_s);
+}
+
+Result<void> Store::change_key(const StoredKey& key) {
+  const auto written = state_->write("change the API key",
+                                     "UPDATE api_key SET body = ? WHERE id = ?", key.body, key.id);
+  if (!written) return written;
+  if (state_->database->getChanges() > 0) return {};
+  return fail(Code::NotFound, fmt::format("there is no API key \"{}\"", key.id));
 }
 
 Result<void> Store::delete_key(const std::string& id) {
@@ -281,7 +307,7 @@ Result<void> Store::add_event(const StoredEvent& event) {
                           "VALUES (?, ?, ?, ?, ?)");
     SQLite::bind(add, event.at_unix_ms, event.who, event.action, event.status, event.detail);
     add.exec();
-    state_->database->exec("DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 10000");
+    trim_events(*state_->database, event.status == kNotLetIn);
     transaction.commit();
     return {};
   } catch (const std::exception& cause) {

@@ -81,10 +81,13 @@ class Store {
   Result<void> put_settings(const std::map<std::string, std::optional<std::string>>& changes);
 
   Result<std::vector<StoredKey>> keys() const;
-  Result<void> put_key(const StoredKey& key);
+  Result<void> put_key(const StoredKey& key);  // a new one
+  // Its body. NotFound: there is none of that id, and none is made.
+  Result<void> change_key(const StoredKey& key);
   Result<void> delete_key(const std::string& id);
 
-  // The last 10,000 are kept; newest first.
+  // The last 10,000 of those who were let in are kept, and the last 1,000 of those who were not
+  // (status 401), so that the latter push nothing out; newest first.
   Result<std::vector<StoredEvent>> events(int most) const;
   Result<void> add_event(const StoredEvent& event);
 

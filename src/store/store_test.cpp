@@ -33,8 +33,11 @@ TEST_F(StoreTest, keys_are_kept_by_id_with_their_hash) {
     ASSERT_TRUE(store->put_key({"key-1", "aa", "{}", 5}));
     ASSERT_TRUE(store->put_key({"key-2", "bb", "{}", 6}));
     EXPECT_FALSE(store->put_key({"key-3", "bb", "{}", 7})) << "two keys of one secret";
-    ASSERT_TRUE(store->put_key({"key-1", "ignored", R"({"name":"x"})", 9}));
+    EXPECT_FALSE(store->put_key({"key-1", "cc", "{}", 7})) << "two keys of one id";
+    ASSERT_TRUE(store->change_key({"key-1", "ignored", R"({"name":"x"})", 9}));
     ASSERT_TRUE(store->delete_key("key-2"));
+    EXPECT_EQ(store->change_key({"key-2", "bb", "{}", 6}).error().code, Code::NotFound)
+        << "what was taken back does not come back";
   }
   const auto keys = Store::open(file())->keys();
   ASSERT_EQ(keys->size(), 1U);
@@ -117,6 +120,34 @@ void run_sql(const fs::path& file, const char* sql) {
   ASSERT_EQ(sqlite3_open(file.c_str(), &raw), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(raw, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
   sqlite3_close(raw);
+}
+
+TEST_F(StoreTest, no_file_of_it_is_open_to_others) {
+  run_sql(file(), kFirstSchema);  // with the mode that the process gives
+  fs::permissions(file(), fs::perms::others_read, fs::perm_options::add);
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->add_event({1, "me", "POST /a", 200, ""}));
+  int files = 0;
+  for (const auto& one : fs::directory_iterator(directory_)) {
+    EXPECT_EQ(one.status().permissions(), fs::perms::owner_read | fs::perms::owner_write)
+        << one.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 4) << "itself, two journals, the copy of the older schema";
+}
+
+TEST_F(StoreTest, those_who_are_not_let_in_push_nothing_out_of_the_audit) {
+  ASSERT_TRUE(Store::open(file())->add_event({1, "operator", "PUT /admin/settings", 200, ""}));
+  run_sql(file(), R"sql(
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10100)
+    INSERT INTO event (at_unix_ms, who, action, status, detail)
+    SELECT 2, '10.0.0.9', 'POST /admin/login', 401, '' FROM n)sql");
+  auto store = Store::open(file());
+  ASSERT_TRUE(store->add_event({3, "10.0.0.9", "POST /admin/login", 401, ""}));
+  ASSERT_TRUE(store->add_event({4, "operator", "PUT /admin/settings", 200, ""}));
+  const auto events = *store->events(20'000);
+  EXPECT_EQ(events.size(), 1002U);
+  EXPECT_EQ(events.back().who, "operator");
 }
 
 TEST_F(StoreTest, a_store_of_the_first_schema_is_brought_up_to_date_and_a_copy_kept) {

@@ -1,10 +1,14 @@
+import concurrent.futures
 import json
+import secrets
+import threading
 
 import openai
 import pytest
 
 from support import ALIAS, Server, Stream, ask
 
+HELLO = {"role": "user", "content": "Hello"}
 SMALL = {"max_tokens": 8, "extra_body": {"ignore_eos": True}}
 
 
@@ -71,9 +75,17 @@ def test_keys_outlive_the_server_and_their_secrets_are_not_kept(server, start):
 
 def test_a_key_may_ask_for_its_models_only(server):
     other = make_key(server, "other", models=["something-else"])
-    with pytest.raises(openai.PermissionDeniedError) as refused:
+    with pytest.raises(openai.NotFoundError) as refused:
         ask(with_key(server, other), **SMALL)
-    assert refused.value.code == "model_not_allowed" and "something-else" in str(refused.value)
+    assert refused.value.code == "model_not_found" and "ready: none" in str(refused.value)
+    with pytest.raises(openai.NotFoundError) as unknown:
+        with_key(server, other).chat.completions.create(model="x" * len(ALIAS), messages=[HELLO])
+    assert str(unknown.value).replace("x" * len(ALIAS), ALIAS) == str(refused.value), "what there is is not told"
+    body = {"model": ALIAS, "input": "Hello"}
+    for path in ("/v1/responses", "/v1/embeddings", "/tokenize", f"/v1/models/{ALIAS}"):
+        method = "GET" if path.startswith("/v1/models") else "POST"
+        status, _, text = server.call(method, path, body if method == "POST" else None, {"x-api-key": other["secret"]})
+        assert status == 404 and "ready: none" in text, (path, text)
     assert [model.id for model in with_key(server, other).models.list()] == []
     mine = make_key(server, "mine", models=[ALIAS])
     ask(with_key(server, mine), **SMALL)
@@ -133,6 +145,119 @@ def test_ones_own_requests_are_ones_own(server):
     path = "/v1/requests/" + raw.headers["x-request-id"]
     assert server.call("GET", path, headers={"x-api-key": mine["secret"]})[0] == 200
     assert server.call("GET", path, headers={"x-api-key": theirs["secret"]})[0] == 404
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """Two replicas that compute nothing. Its tests make keys of names of their own and leave some there."""
+    server = Server(tmp_path_factory.mktemp("quick"))
+    try:
+        server.load(nodes=2, model="synthetic")
+        make_key(server, "so-that-one-is-needed")
+        yield server
+    finally:
+        server.stop()
+
+
+def chat(server, key, messages=None, **fields):
+    """Status, headers and text of a small chat."""
+    messages = messages or [{"role": "user", "content": "hi"}]
+    return server.call("POST", "/v1/chat/completions",
+                       {"model": "synthetic", "max_tokens": 2, "messages": messages} | fields,
+                       {"x-api-key": key["secret"]})
+
+
+def test_what_one_key_talks_about_another_does_not_learn(quick):
+    mine, theirs = make_key(quick, "talks"), make_key(quick, "listens")
+
+    def why(key, **fields):
+        messages = [{"role": "user", "content": f"a plan {fields}"}, {"role": "assistant", "content": "which?"},
+                    {"role": "user", "content": "this one"}]
+        status, headers, text = chat(quick, key, messages, **fields)
+        assert status == 200, text
+        record = json.loads(quick.call("GET", "/v1/requests/" + headers["x-request-id"],
+                                       headers={"x-api-key": key["secret"]})[2])
+        (detail,) = [moment["detail"] for moment in record["timeline"] if moment["what"] == "dispatched"]
+        return detail.partition(": ")[2]
+
+    for fields in ({}, {"session_id": "monday"}):
+        why(mine, **fields)
+        assert why(mine, **fields) == "home of its conversation"
+        assert why(theirs, **fields) == "least busy", fields
+
+
+@pytest.mark.parametrize("method, path, body, status", [
+    ("POST", "/v1/chat/completions", {"model": "nobody", "messages": [HELLO]}, 404),
+    ("POST", "/v1/chat/completions", b"{", 400),
+    ("POST", "/v1/messages", b"{", 400),
+    ("POST", "/v1/completions", {"model": "synthetic", "prompt": "x", "max_tokens": 1}, 200),
+    ("POST", "/tokenize", b"{", 400),
+    ("GET", "/v1/models", None, 200),
+    ("GET", "/v1/models/none", None, 404),
+    ("GET", "/v1/requests/none", None, 404),
+    ("GET", "/v1/responses/none", None, 404),
+], ids=str)
+def test_each_request_counts_once_whatever_comes_of_it(quick, method, path, body, status):
+    key = make_key(quick, f"counted-{secrets.token_hex(4)}", requests_per_min=1)
+    headers = {"x-api-key": key["secret"]}
+    assert quick.call(method, path, body, headers)[0] == status
+    assert quick.call(method, path, body, headers)[0] == 429
+    assert quick.admin("PUT", f"/keys/{key['id']}", {"name": key["name"], "requests_per_min": 1})[0] == 200
+    assert quick.call(method, path, body, headers)[0] == 429, "a change gives nothing back"
+
+
+def test_who_is_not_let_in_leaves_no_record(quick):
+    key = make_key(quick, "recorded")
+    _, headers, _ = chat(quick, key)
+    for _ in range(3):
+        assert chat(quick, {"secret": None})[0] == 401
+    newest = quick.get_json("/admin/requests?limit=1")["requests"][0]
+    assert newest["id"] == headers["x-request-id"]
+
+
+def at_once(*calls):
+    """What each returned, all begun together."""
+    gate = threading.Barrier(len(calls))
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(lambda call=call: (gate.wait(), call())[1]) for call in calls]]
+
+
+def test_a_key_that_was_taken_back_stays_away(quick):
+    for number in range(20):
+        key = make_key(quick, f"goes-{number}")
+        path = f"/keys/{key['id']}"
+        changed, deleted = at_once(lambda: quick.admin("PUT", path, {"name": key["name"], "weight": 2})[0],
+                                   lambda: quick.admin("DELETE", path)[0])
+        assert (changed, deleted) in [(200, 204), (404, 204), (409, 204), (200, 409)]
+        if deleted == 409:
+            assert quick.admin("DELETE", path)[0] == 204
+        # Where it opens nothing it is a guess, and the eleventh within a minute.
+        assert quick.call("GET", "/v1/models", headers={"x-api-key": key["secret"]})[0] in (401, 429)
+        assert key["id"] not in [one["id"] for one in quick.get_json("/admin/keys")["keys"]]
+
+
+def test_a_name_goes_to_one_key(quick):
+    for number in range(5):
+        made = at_once(*[lambda: quick.admin("POST", "/keys", {"name": f"twin-{number}"})[0]] * 6)
+        assert sorted(made) == [201] + [409] * 5
+
+
+def test_what_the_operator_asked_does_not_show_to_those_without_a_key(start):
+    server = start(Server, "--allow-anonymous", token="the-admin-token")
+    server.load(nodes=1, model="synthetic")
+    text = [{"role": "user", "content": "secret plan " * 200}]
+
+    def cached(secret):
+        status, _, answer = server.call("POST", "/v1/chat/completions",
+                                        {"model": "synthetic", "max_tokens": 2, "messages": text},
+                                        {"Authorization": secret and f"Bearer {secret}"})
+        assert status == 200, answer
+        return json.loads(answer)["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    assert cached("the-admin-token") == 0
+    assert cached("the-admin-token") > 100
+    assert cached(None) == 0
+    assert cached("none") > 100, "with a key that is none it is the same"
 
 
 @pytest.mark.parametrize("body, field", [({}, "name"), ({"name": "a b"}, "name"), ({"name": "a", "weight": 0}, "weight"),

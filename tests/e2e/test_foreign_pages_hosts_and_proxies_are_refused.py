@@ -1,9 +1,13 @@
+import http.client
 import pathlib
 import re
+import socket
 
 import pytest
 
-from support import ALIAS, Server, children_of_all, command_line, run_command
+from support import ALIAS, ROOT, Server, children_of_all, command_line, run_command
+
+TOKEN = "correct-horse-battery"
 
 CHAT = {"model": ALIAS, "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}]}
 
@@ -21,10 +25,63 @@ def test_loopback_names_are_served(shared, name):
     {"X-Forwarded-For": "10.0.0.1"},
     {"Forwarded": "for=10.0.0.1"},
     {"Via": "1.1 proxy"},
+    {"X-Real-IP": "10.0.0.1"},
+    {"CF-Connecting-IP": "10.0.0.1"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Host": "[::1].evil.example"},
+    {"Host": "127.0.0.1:1; Domain=evil"},
 ], ids=str)
 def test_rebinding_and_proxies(shared, headers):
     assert shared.call("GET", "/admin/clusters", headers=headers)[0] in (401, 403)
+    assert shared.call("GET", "/v1/models", headers=headers)[0] in (401, 403)
+    assert shared.call("GET", "/metrics", headers=headers)[0] in (401, 403)
     assert shared.call("POST", "/v1/chat/completions", CHAT, headers)[0] in (401, 403)
+
+
+def raw(server, head):
+    """The status of the answer to a head as it stands."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode())
+        return int(connection.makefile("rb").readline().split()[1])
+
+
+def test_http_1_0_is_a_proxys_way(shared):
+    for path in ("/admin/clusters", "/v1/models", "/metrics"):
+        assert raw(shared, f"GET {path} HTTP/1.0\nHost: 127.0.0.1\n\n") == 401, path
+    assert raw(shared, "GET /livez HTTP/1.0\n\n") == 200
+
+
+def test_two_origins_are_a_malformed_request(shared):
+    for path in ("/admin/clusters", "/v1/models"):
+        origins = f"Origin: {shared.url}\nOrigin: http://evil.example\n"
+        assert raw(shared, f"GET {path} HTTP/1.1\nHost: 127.0.0.1:{shared.port}\n{origins}Connection: close\n\n") == 400
+
+
+def admin_routes():
+    """Every pattern of a route of /admin that stands in the gateway's sources, with its methods."""
+    sources = "".join(file.read_text() for file in (ROOT / "src/gateway").glob("routes_*.cpp"))
+    patterns = set(re.findall(r'"(/admin/[^"]+)"', sources))
+    assert len(patterns) > 30
+    return sorted(re.sub(r"\{\w+\}", "none", pattern) for pattern in patterns)
+
+
+def test_without_the_token_no_admin_route_tells_what_there_is(guarded):
+    told = {}
+    for path in admin_routes():
+        if path in ("/admin/login", "/admin/logout"):
+            continue
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            status = guarded.call(method, path, headers={"Content-Type": "application/json", "Authorization": None})[0]
+            if status not in (401, 403, 405):
+                told[method, path] = status
+    assert not told
+
+
+def test_answers_are_not_kept_nor_guessed_at(shared):
+    for path in ("/admin/clusters", "/v1/models", "/metrics", "/admin/clusters/none", "/v1/models/none"):
+        _, headers, _ = shared.call("GET", path)
+        assert headers["X-Content-Type-Options"] == "nosniff" and headers["Cache-Control"] == "no-store", path
 
 
 def test_other_sites_cannot_administer(shared):
@@ -53,26 +110,58 @@ def test_another_address_needs_a_token(tmp_path):
     assert "--admin-token-file" in done.stderr
 
 
-def test_admin_token_is_asked_for_and_taken(start, tmp_path):
-    token = tmp_path / "token"
-    token.write_text("correct-horse-battery\n")
-    server = start(Server, "--admin-token-file", token)
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server with an admin token, which these tests do not send unless they say so."""
+    server = Server(tmp_path_factory.mktemp("guarded"), token=TOKEN)
+    server.headers = {}
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def test_admin_token_is_asked_for_and_taken(guarded):
+    server, token = guarded, guarded.token_file
     assert server.call("GET", "/admin/clusters")[0] == 401
     assert server.call("GET", "/admin/clusters", headers={"Authorization": "Bearer wrong-horse-battery"})[0] == 401
-    right = {"Authorization": "Bearer correct-horse-battery"}
+    right = {"Authorization": f"Bearer {TOKEN}"}
     assert server.call("GET", "/admin/clusters", headers=right)[0] == 200
     refused = server.command("cluster", "list")
     assert refused.returncode == 1 and "token" in refused.stderr
     assert server.command("cluster", "list", "--admin-token-file", token).returncode == 0
 
 
-def test_failed_tokens_are_counted(start, tmp_path):
-    token = tmp_path / "token"
-    token.write_text("correct-horse-battery\n")
-    server = start(Server, "--admin-token-file", token)
-    wrong = {"Authorization": "Bearer wrong-horse-battery"}
-    statuses = [server.call("GET", "/admin/clusters", headers=wrong)[0] for _ in range(11)]
+def from_address(server, address, path, secret):
+    """The status of a GET by a peer of its own, so that no other test's failures count."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60, source_address=(address, 0))
+    connection.request("GET", path, headers={"Authorization": f"Bearer {secret}"})
+    return connection.getresponse().status
+
+
+@pytest.mark.parametrize("number, path", [(1, "/admin/clusters"), (2, "/metrics"), (3, "/v1/models")])
+def test_failed_tokens_are_counted_wherever_they_are_tried(guarded, number, path):
+    # As soon as there is a key /v1 asks for a secret too.
+    key = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    assert guarded.call("POST", "/admin/keys", {"name": "one"}, key)[0] in (201, 409)
+    address = f"127.0.2.{number}"
+    statuses = [from_address(guarded, address, path, f"guess-{guess}") for guess in range(11)]
     assert statuses == [401] * 10 + [429]
+    for place in ("/admin/clusters", "/metrics", "/v1/models"):
+        assert from_address(guarded, address, place, TOKEN) == 429, f"{place}: else a hit would show"
+        assert from_address(guarded, "127.0.2.9", place, TOKEN) == 200
+
+
+def test_a_token_that_others_can_read_is_told_of(guarded, start, tmp_path):
+    assert "chmod 600" in guarded.log()
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
+    server = start(Server, "--admin-token-file", token)
+    assert "chmod 600" not in server.log()
+    modes = {file.name: oct(file.stat().st_mode & 0o777) for file in server.state.iterdir() if file.is_file()}
+    assert set(modes) >= {"state.db", "state.db-wal", "state-id"}
+    assert {name: mode for name, mode in modes.items() if int(mode, 8) & 0o077} == {}
 
 
 def test_no_process_of_ours_leaves_a_core_dump(shared):

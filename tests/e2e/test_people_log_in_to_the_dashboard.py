@@ -135,6 +135,32 @@ def test_ten_wrong_tokens_close_an_address_for_a_minute(server):
     assert Browser(server, address="127.0.0.3").log_in().status == 204
 
 
+def test_the_audit_is_of_those_who_were_let_in(server, browser):
+    def rows(action):
+        events = json.loads(server.call("GET", "/admin/events?limit=10000")[2])["events"]
+        return [(event["who"], event["status"]) for event in events if event["action"] == f"POST /admin/{action}"]
+
+    out = len(rows("logout"))
+    for _ in range(20):
+        assert browser.ask("POST", "/admin/logout", {})[0] == 204
+    assert len(rows("logout")) == out, "nobody was logged in"
+    browser.log_in()
+    assert browser.ask("POST", "/admin/logout", {})[0] == 204
+    assert len(rows("logout")) == out + 1
+    guesser = Browser(server, address="127.0.0.4")
+    for number in range(12):
+        assert guesser.log_in(f"guess-after-guess-{number}").status == (401 if number < 10 else 429)
+    assert rows("login").count(("127.0.0.4", 401)) == 1, "one line an address and minute"
+
+
+def test_another_ports_page_reads_nothing_by_it(browser):
+    browser.log_in()
+    for site in ("cross-site", "same-site"):
+        for path in ("/admin/clusters", "/metrics", "/v1/models"):
+            assert browser.ask("GET", path, headers={"Sec-Fetch-Site": site})[0] == 403, (site, path)
+    assert browser.ask("GET", "/admin/clusters", headers={"Sec-Fetch-Site": "same-origin"})[0] == 200
+
+
 @pytest.mark.parametrize("body, words", [({}, "token"), ({"token": 7}, "token"), ({"token": TOKEN, "x": 1}, "x")])
 def test_a_wrong_body_is_named(browser, body, words):
     status, text = browser.ask("POST", "/admin/login", body)
