@@ -20,6 +20,7 @@ class Client:
         status, self.key = server.admin("POST", "/keys", {"name": name})
         assert status == 201, self.key
         self.sdk = server.sdk(api_key=self.key["secret"])
+        server.any_key = self.key["secret"]  # as soon as there is a key /metrics needs one
         self.said = dict.fromkeys(("requests", "prompt_tokens", "cached_tokens", "generated_tokens"), 0)
 
     def add(self, usage):
@@ -65,7 +66,7 @@ def total(counts, name):
 
 def metric(server, name):
     """Values by replica."""
-    text = server.call("GET", "/metrics")[2]
+    text = server.call("GET", "/metrics", headers={"x-api-key": server.any_key})[2]
     found = re.findall(rf'^{name}\{{[^}}]*replica="([^"]+)"[^}}]*\}} (\S+)$', text, re.M)
     return {replica: int(float(value)) for replica, value in found}
 
