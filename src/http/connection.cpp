@@ -19,6 +19,9 @@ constexpr std::size_t kBodyRead = 64 << 10;
 constexpr Duration kLingerMax = std::chrono::seconds(10);
 constexpr Duration kLingerIdle = std::chrono::seconds(2);
 
+// Some clients end a body with a line end of their own.
+constexpr int kEmptyLinesMax = 2;
+
 constexpr int kLost = 0;  // as a HeadError's status: nobody is left to read an answer
 
 HeadError too_large(const ServerOptions& options) {
@@ -143,9 +146,12 @@ void Connection::set_peer(Request& request) const {
   request.by_tls = remote.by_tls;
 }
 
-// More bytes into in_, at most `bytes` of them.
+// More bytes into in_, at most `bytes` of them. Who sends without a pause is held to the deadline,
+// too, and keeps nobody waiting.
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
   while (true) {
+    if (kClock.now() >= deadline) co_return Io::TimedOut;
+    co_await channel_->make_way();
     const std::size_t have = in_.size();
     in_.resize(have + bytes);
     const Channel::Read read = channel_->try_read(std::span(in_).subspan(have));
@@ -162,9 +168,12 @@ Awaitable<bool> Connection::read_head(RequestHead& head) {
   const Instant deadline = kClock.now() + core_->options.head_timeout;
   HeadScanner scanner;
   HeadError error;
+  int empty_lines = 0;
   while (true) {
-    // Some clients end a body with a line end of their own.
-    while (scanner.untouched() && in_.starts_with("\r\n")) in_.erase(0, 2);
+    while (scanner.untouched() && in_.starts_with("\r\n") && empty_lines < kEmptyLinesMax) {
+      in_.erase(0, 2);
+      ++empty_lines;
+    }
     const bool begun = !in_.empty() && in_ != "\r";
     const auto state = begun ? scanner.scan(in_) : HeadScanner::State::More;
     const std::size_t size = state == HeadScanner::State::Whole ? scanner.size() : in_.size();

@@ -193,6 +193,26 @@ TEST_F(ServerTest, a_refused_client_that_goes_on_sending_still_reads_the_answer)
   EXPECT_THAT(loop.read_to(channel, "\"}"), StartsWith("HTTP/1.1 413"));
 }
 
+TEST_F(ServerTest, two_empty_lines_may_come_before_a_head_and_no_more) {
+  start();
+  EXPECT_THAT(talk("\r\n\r\n" + get("/x", "Connection: close\r\n")), EndsWith("/x|"));
+  const auto channel = loop.connect(port);
+  loop.send(channel, "\r\n\r\n\r\n" + get("/y"));
+  EXPECT_THAT(loop.read_to(channel, "\"}"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(ServerTest, a_body_whose_bytes_are_always_there_is_held_to_its_time_too) {
+  options.body_timeout = 0ms;
+  start();
+  const auto channel = loop.connect(port);
+  // What comes with the head needs no time.
+  loop.send(channel, "POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_THAT(loop.read_to(channel, "/p|abc"), StartsWith("HTTP/1.1 200"));
+  loop.send(channel, "POST /q HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" +
+                         std::string(9000, 'x'));
+  EXPECT_THAT(loop.read_to(channel, "\"}"), StartsWith("HTTP/1.1 408"));
+}
+
 TEST_F(ServerTest, bounds_the_bodies_that_are_being_read) {
   options.bodies_max_bytes = 1000;
   start();
@@ -383,6 +403,20 @@ TEST_F(ServerTest, a_port_in_use_is_a_conflict) {
 }
 
 struct UnixServerTest : ServerTest {
+  int connect_unix() {
+    const int client = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return client;
+  }
+  // All of it into the kernel, while the server does not run.
+  static void send_at_once(int client, const std::string& bytes) {
+    EXPECT_EQ(::send(client, bytes.data(), bytes.size(), MSG_DONTWAIT),
+              static_cast<ssize_t>(bytes.size()));
+  }
+
   std::filesystem::path folder;
   std::string path;
 
@@ -405,6 +439,25 @@ struct UnixServerTest : ServerTest {
     ::close(socket);
   }
 };
+
+TEST_F(UnixServerTest, who_sends_without_a_pause_keeps_nobody_waiting) {
+  server.reset();
+  options.header_max_bytes = 1 << 20;
+  server = std::make_unique<Server>(
+      loop.executor(), [this](Exchange& exchange) { return handle(this, exchange); }, options);
+  ASSERT_TRUE(server->listen_unix(path));
+  const int large = connect_unix();
+  const int small = connect_unix();
+  loop.run_until([&] { return server->connections() == 2; });
+  loop.run_for(1ms);
+  // More reads than one gets in a row.
+  send_at_once(large, get("/large", "A: " + std::string(160'000, 'x') + "\r\n"));
+  send_at_once(small, get("/small"));
+  loop.run_until([&] { return seen.requests.size() == 2; });
+  EXPECT_EQ(seen.requests, (std::vector<std::string>{"GET /small ", "GET /large "}));
+  ::close(large);
+  ::close(small);
+}
 
 TEST_F(UnixServerTest, listens_privately_and_replaces_a_stale_file) {
   leave_stale();
