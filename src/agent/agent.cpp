@@ -287,7 +287,7 @@ Awaitable<int> start_pipe(Executor executor, std::filesystem::path sockets,
 // Holds the directory, or is a pipe to who does. Between the two a holder may just be ending: its
 // lock is there and its socket is not; then it is tried again for a while.
 Awaitable<int> start(Executor executor, boost::asio::thread_pool& disk,
-                     const AgentOptions& options) {
+                     boost::asio::thread_pool& starts, const AgentOptions& options) {
   const auto sockets = platform::make_socket_dir(options.run_dir);
   if (!sockets) {
     refuse(sockets.error().message);
@@ -302,7 +302,7 @@ Awaitable<int> start(Executor executor, boost::asio::thread_pool& disk,
     if (hold) {
       Supervisor::Options runners{
           .executor = executor,
-          .disk = &disk,
+          .disk = &starts,
           .program = options.flotilla.empty() ? platform::executable_path() : options.flotilla,
           .log_dir = options.run_dir / "logs",
           .socket_dir = *sockets,
@@ -338,8 +338,10 @@ int run_agent(const AgentOptions& options) {
   }
   int exit_code = 1;
   boost::asio::io_context context(1);
+  // What is asked may take a disk's whole time; what starts a runner waits for none of it.
   boost::asio::thread_pool disk(1);
-  boost::asio::co_spawn(context, start(context.get_executor(), disk, options),
+  boost::asio::thread_pool starts(1);
+  boost::asio::co_spawn(context, start(context.get_executor(), disk, starts, options),
                         [&](std::exception_ptr, int code) {
                           exit_code = code;
                           context.stop();

@@ -44,7 +44,7 @@ http::Request replica_request(Service& service, const LaunchRuntime& launch, con
 }
 
 // A replica's own answer, or the reason why none gave one. What one of them cannot, by its own
-// fault, the next one may.
+// fault, the next one may; but what keeps one busy for too long would do so to all in turn.
 Task<http::Response> ask_replicas(Service& service, std::shared_ptr<PoolRuntime> pool,
                                   const char* path, std::string alias, std::string body) {
   const bool embeddings = std::string_view(path) == "/v1/embeddings";
@@ -55,6 +55,11 @@ Task<http::Response> ask_replicas(Service& service, std::shared_ptr<PoolRuntime>
     if (launch->engine && !embeddings) continue;
     http::Request request = replica_request(service, *launch, path, alias, body);
     auto response = co_await launch->client->fetch(std::move(request), kAnswerLimit);
+    if (!response && response.error().code == Code::DeadlineExceeded) {
+      co_return fail(Code::DeadlineExceeded,
+                     fmt::format("\"{}\" gave no answer within {} s; send less at once", alias,
+                                 kAnswerLimit.count()));
+    }
     if (!response || response->status >= 500) continue;
     if (launch->engine && response->status == 200)
       response->body = api::with_model(response->body, alias);
