@@ -33,7 +33,8 @@ int examine(const DoctorFlags& flags) {
                     finding.detail});
   fmt::print("{}", table(rows));
   for (const api::Finding& finding : *findings)
-    if (!finding.fix.empty()) fmt::print("{} {}: {}\n", finding.node, finding.check, finding.fix);
+    if (!finding.fix.empty())
+      fmt::print("{} {}: {}\n", finding.node, finding.check, printable(finding.fix));
   const bool failed = std::ranges::any_of(*findings, [](const api::Finding& finding) {
     return finding.level == api::Finding::Level::Failure;
   });
