@@ -308,7 +308,7 @@ Awaitable<int> start_pipe(Executor executor, std::filesystem::path sockets,
 // Holds the directory, or is a pipe to who does. Between the two a holder may just be ending: its
 // lock is there and its socket is not; then it is tried again for a while.
 Awaitable<int> start(Executor executor, boost::asio::thread_pool& disk,
-                     const AgentOptions& options) {
+                     boost::asio::thread_pool& starts, const AgentOptions& options) {
   const auto sockets = platform::make_socket_dir(options.run_dir);
   if (!sockets) {
     refuse(sockets.error().message);
@@ -323,7 +323,7 @@ Awaitable<int> start(Executor executor, boost::asio::thread_pool& disk,
     if (hold) {
       Supervisor::Options runners{
           .executor = executor,
-          .disk = &disk,
+          .disk = &starts,
           .program = options.flotilla.empty()
                          ? runner_program(platform::executable_path(), platform::x86_level())
                          : options.flotilla,
@@ -361,8 +361,10 @@ int run_agent(const AgentOptions& options) {
   }
   int exit_code = 1;
   boost::asio::io_context context(1);
+  // What is asked may take a disk's whole time; what starts a runner waits for none of it.
   boost::asio::thread_pool disk(1);
-  boost::asio::co_spawn(context, start(context.get_executor(), disk, options),
+  boost::asio::thread_pool starts(1);
+  boost::asio::co_spawn(context, start(context.get_executor(), disk, starts, options),
                         [&](std::exception_ptr, int code) {
                           exit_code = code;
                           context.stop();

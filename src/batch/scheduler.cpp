@@ -48,6 +48,7 @@ struct Scheduler::State {
   std::vector<int> to_clear;       // slots of ended sequences
   std::uint64_t submitted = 0;
   std::uint64_t plans = 0;
+  std::uint64_t last_request = 0;  // whose prompt got the last slot
   double oldest_credit = 0;
 
   struct InFlight {
@@ -117,11 +118,14 @@ double Scheduler::State::done_alone_ms(const Sequence& sequence) const {
 // Who gets the next slot. Interrupted answers first, then prompts in the order of done_alone_ms():
 // a short one overtakes a long one only while the long one has waited less than it has to compute.
 // A prompt that would not be among the `prefill_batch` shortest leaves free slots to shorter ones
-// that may come; the oldest of all is exempt, so its turn comes.
+// that may come; the oldest of all is exempt, so its turn comes. A request of many sequences has
+// half of the slots, and not two in a row, while another's waits.
 Sequence* Scheduler::State::next_for_slot() const {
   std::vector<int> pending;
   std::uint64_t oldest = submitted;
+  std::unordered_map<std::uint64_t, int> slots_of;
   for (const Sequence* s : slots.holders()) {
+    ++slots_of[s->request];
     if (s->parked || s->decoding()) continue;
     pending.push_back(s->pending());
     oldest = std::min(oldest, s->order);
@@ -129,8 +133,15 @@ Sequence* Scheduler::State::next_for_slot() const {
   std::sort(pending.begin(), pending.end());
   const auto batch = static_cast<std::size_t>(limits.prefill_batch);
   const bool crowded = pending.size() >= batch;
+  const int share = std::max(1, limits.width / 2);
+  const auto had_its_share = [&](const Sequence& s) {
+    if (s.request == 0) return false;
+    const auto held = slots_of.find(s.request);
+    return s.request == last_request || (held != slots_of.end() && held->second >= share);
+  };
   Sequence* best = nullptr;
   double best_ms = 0;
+  bool best_had = false;
   for (Sequence* s : waiting) {
     if (s->parked || s->evicted_by == plans) continue;
     if (s->decoding()) {
@@ -140,9 +151,13 @@ Sequence* Scheduler::State::next_for_slot() const {
     if (best != nullptr && best->decoding()) continue;
     if (crowded && s->pending() >= pending[batch - 1] && s->order > oldest) continue;
     const double ms = done_alone_ms(*s);
-    if (best == nullptr || ms < best_ms || (ms == best_ms && s->order < best->order)) {
+    const bool had = had_its_share(*s);
+    const bool sooner =
+        best == nullptr || ms < best_ms || (ms == best_ms && s->order < best->order);
+    if (best == nullptr || had < best_had || (had == best_had && sooner)) {
       best = s;
       best_ms = ms;
+      best_had = had;
     }
   }
   return best;
@@ -184,6 +199,7 @@ void Scheduler::State::admit(StepPlan& plan) {
       room = fits(*next);
     }
     if (!room) break;
+    if (!next->decoding()) last_request = next->request;
     slots.enter(*next);
     std::erase(waiting, next);
     newcomers.push_back(next);
@@ -256,6 +272,7 @@ void Scheduler::submit(Submission submission, Instant now) {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = submission.id;
   sequence->order = s.submitted++;
+  sequence->request = submission.request;
   sequence->arrival = now;
   sequence->prompt_size = submission.prompt.size();
   sequence->reserve = std::min(s.limits.context, size + std::max(submission.answer_reserve, 1));

@@ -39,6 +39,7 @@ struct Submission {
   int answer_reserve = 512;  // cells set aside for the answer at admission: min(max_tokens, 512)
   int held = 0;  // of its first tokens, less than all, cells are saved: a RestoreSlot will come
   bool wants_vector = false;  // of the whole prompt; end() is owed then, there is no answer
+  std::uint64_t request = 0;  // whose it is, among others of the same request; 0: it is alone
 };
 
 // What the engine must do before the pass, in this order, also when the pass is empty.

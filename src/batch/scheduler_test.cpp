@@ -1,5 +1,6 @@
 #include "batch/scheduler.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -120,6 +121,32 @@ TEST(Scheduler, a_free_slot_is_kept_for_short_prompts_when_long_ones_crowd) {
   const SequenceId small = bench.body.submit(tokens(20), 1, bench.now);
   bench.step();
   EXPECT_TRUE(bench.done(small));
+}
+
+TEST(Scheduler, a_request_of_many_sequences_keeps_nobody_waiting_for_all_of_them) {
+  for (const int width : {1, 2, 8}) {
+    Bench bench({.width = width, .context = 200});
+    std::vector<SequenceId> many;
+    for (int i = 0; i < 128; ++i) many.push_back(bench.body.submit(tokens(5), 20, bench.now, 1));
+    // Nobody else is there: it gets all the slots.
+    bench.run_until([&] { return bench.body.scheduler().load().waiting == 128 - width; });
+    const SequenceId other = bench.body.submit(tokens(50), 20, bench.now, 2);
+    bench.run_until([&] { return bench.done(other); });
+    // The slots' next turn was its own, and that of `width` of them more at the most.
+    const auto first = std::ranges::count_if(many, [&](SequenceId id) { return bench.done(id); });
+    EXPECT_LE(first, 3 * width);
+    bench.run_until([&] { return bench.body.live().empty(); });
+  }
+}
+
+TEST(Scheduler, two_requests_of_many_sequences_take_turns) {
+  Bench bench({.width = 1, .context = 200});
+  std::vector<SequenceId> one;
+  std::vector<SequenceId> two;
+  for (int i = 0; i < 10; ++i) one.push_back(bench.body.submit(tokens(5), 4, bench.now, 1));
+  for (int i = 0; i < 10; ++i) two.push_back(bench.body.submit(tokens(5), 4, bench.now, 2));
+  bench.run_until([&] { return bench.done(two[4]); });
+  EXPECT_FALSE(bench.done(one[6]));
 }
 
 TEST(Scheduler, a_parked_sequence_keeps_its_slot_until_others_wait) {

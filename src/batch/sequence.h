@@ -14,7 +14,8 @@ constexpr int kNoSlot = -1;
 // slot or saved; saved only without a slot.
 struct Sequence {
   SequenceId id = 0;
-  std::uint64_t order = 0;  // of submission
+  std::uint64_t order = 0;    // of submission
+  std::uint64_t request = 0;  // 0: it is alone
   Instant arrival{};
   std::vector<engine::Token> tokens{};  // prompt, then answer
   std::size_t prompt_size = 0;

@@ -48,9 +48,13 @@ class TestBody {
   TestBody(const Limits& limits, engine::Engine& engine)
       : limits_(limits), engine_(engine), scheduler_(limits) {}
 
-  SequenceId submit(std::vector<engine::Token> prompt, int answer_tokens, Instant now) {
+  SequenceId submit(std::vector<engine::Token> prompt, int answer_tokens, Instant now,
+                    std::uint64_t request = 0) {
     const SequenceId id = ++last_id_;
-    scheduler_.submit({.id = id, .prompt = prompt, .answer_reserve = std::min(answer_tokens, 512)},
+    scheduler_.submit({.id = id,
+                       .prompt = prompt,
+                       .answer_reserve = std::min(answer_tokens, 512),
+                       .request = request},
                       now);
     live_[id] = {.prompt = std::move(prompt), .answer_tokens = answer_tokens, .arrived = now};
     return id;

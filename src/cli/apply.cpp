@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/server_access.h"
+#include "cli/terminal.h"
 #include "config/plan.h"
 
 // What a server has declared, as a file: brought about, and written out.
@@ -100,7 +101,7 @@ class Applying {
     fmt::print("  {} of {} replicas ready\n", answer->pool.replicas_live(),
                answer->pool.replicas.size());
     for (const api::ReplicaStatus& replica : answer->pool.replicas)
-      if (!replica.live) fmt::print("  {}: {}\n", replica.node, replica.last_error);
+      if (!replica.live) fmt::print("  {}: {}\n", replica.node, printable(replica.last_error));
     return {};
   }
 

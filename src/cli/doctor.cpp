@@ -58,7 +58,7 @@ int examine(const DoctorFlags& flags) {
   for (const api::Finding& finding : *findings)
     if (!finding.fix.empty())
       fmt::print("{}{}{}: {}\n", finding.node, finding.node.empty() ? "" : " ", finding.check,
-                 finding.fix);
+                 printable(finding.fix));
   const auto of_cluster = [](const api::Finding& finding) { return !finding.cluster.empty(); };
   if (flags.cluster.empty() && std::ranges::none_of(*findings, of_cluster))
     fmt::print("no clusters; add one with: flotilla cluster add NAME --node NAME*COUNT\n");

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/server_access.h"
+#include "cli/terminal.h"
 #include "client/admin_client.h"
 
 namespace flotilla::cli {
@@ -34,11 +35,12 @@ int list(const KeyFlags& flags) {
   fmt::print("{:<14} {:<20} {:>6} {:>8} {:>10} {:>7} {:>9}  {}\n", "id", "name", "weight",
              "req/min", "tokens/min", "at once", "in flight", "models");
   for (const api::KeyShown& key : *keys) {
-    fmt::print(
-        "{:<14} {:<20} {:>6g} {:>8} {:>10} {:>7} {:>9}  {}\n", key.id, key.spec.name,
-        key.spec.weight, bound(key.spec.requests_per_min), bound(key.spec.tokens_per_min),
-        bound(key.spec.max_in_flight), key.in_flight,
-        key.spec.models.empty() ? "all" : fmt::format("{}", fmt::join(key.spec.models, ", ")));
+    fmt::print("{:<14} {:<20} {:>6g} {:>8} {:>10} {:>7} {:>9}  {}\n", key.id,
+               printable(key.spec.name), key.spec.weight, bound(key.spec.requests_per_min),
+               bound(key.spec.tokens_per_min), bound(key.spec.max_in_flight), key.in_flight,
+               key.spec.models.empty()
+                   ? "all"
+                   : printable(fmt::format("{}", fmt::join(key.spec.models, ", "))));
   }
   return 0;
 }

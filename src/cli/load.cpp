@@ -100,7 +100,7 @@ void print_answer(const api::LoadAnswer& answer) {
   if (!pool.batch_reason.empty()) fmt::print("  no batch: {}\n", pool.batch_reason);
   for (const api::ReplicaStatus& replica : pool.replicas) {
     if (!replica.live && !replica.last_error.empty())
-      fmt::print("  {}: {}\n", replica.node, replica.last_error);
+      fmt::print("  {}: {}\n", replica.node, printable(replica.last_error));
   }
 }
 

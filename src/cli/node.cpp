@@ -66,8 +66,9 @@ int trust(const NodeFlags& flags) {
 int bootstrap_one(Admin& admin, const std::string& node) {
   const auto done = wait_for<api::BootstrapAnswer>(admin.io(), admin.client().bootstrap_node(node));
   if (!done) return tell_error(done.error());
-  fmt::print("{}: flotilla {} ({}) at {}{}{}\n", done->node, done->version, done->platform,
-             done->path, done->restarted ? ", agent restarted" : "",
+  fmt::print("{}: flotilla {} ({}) at {}{}{}\n", done->node, printable(done->version),
+             printable(done->platform), printable(done->path),
+             done->restarted ? ", agent restarted" : "",
              done->up ? ", up" : ", its link is not up yet: flotilla status");
   std::fflush(stdout);
   return done->up ? 0 : 1;

@@ -112,7 +112,7 @@ Result<std::int64_t> measure(const api::RunnerSpec& spec, int context) {
 }
 
 void print_text(const api::PreflightAnswer& answer, std::int64_t used, double ratio) {
-  fmt::print("{}\n", answer.verdict);
+  fmt::print("{}\n", printable(answer.verdict));
   if (used == 0) return;
   fmt::print("expected {}, a runner uses {}: {:.1f} % off\n", bytes_text(answer.need_bytes),
              bytes_text(used), 100 * (ratio - 1));

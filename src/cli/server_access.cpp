@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/terminal.h"
+
 namespace flotilla::cli {
 namespace {
 
@@ -41,7 +43,7 @@ Result<std::unique_ptr<Admin>> open_admin(const ServerAccess& access) {
 }
 
 int tell_error(const Error& error) {
-  fmt::print(stderr, "flotilla: {}\n", error.message);
+  fmt::print(stderr, "flotilla: {}\n", printable(error.message, Lines::Kept));
   return 1;
 }
 

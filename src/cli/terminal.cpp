@@ -20,6 +20,26 @@ std::size_t cells(const std::string& text) {
 
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
+std::string printable(std::string_view text, Lines lines) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (byte == '\n' || byte == '\t' || byte == '\r') {
+      out += byte == '\n' && lines == Lines::Kept ? '\n' : ' ';
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += '?';
+    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {  // U+0080 to U+009F
+      out += '?';
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 std::string bytes_text(std::int64_t bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
@@ -48,7 +68,11 @@ std::string bar(std::int64_t done, std::int64_t total, int width) {
   return out;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows) {
+std::string table(const std::vector<std::vector<std::string>>& foreign_rows) {
+  std::vector<std::vector<std::string>> rows = foreign_rows;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable(cell);
+  }
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

@@ -236,7 +236,10 @@ class LlamaChatTemplate final : public ChatTemplate {
       call_at_once(inputs, chat.grammar);
     }
     if (one_call) keep_one_call(chat.grammar.rules);
-    if (!options.grammar.empty()) chat.grammar.rules = options.grammar;
+    if (!options.grammar.empty()) {
+      chat.grammar.rules = options.grammar;
+      chat.grammar.by_hand = true;
+    }
     if (!options.answer_schema.empty() && !(calls && required)) {
       if (calls && thinks) {
         return fail({.code = Code::InvalidArgument,

@@ -49,6 +49,21 @@ TEST(LlamaChatTemplate, PlainChatsAreTokenisedAsAWhole) {
   EXPECT_EQ(prompt.size(), 35U);  // llama-server's count
 }
 
+TEST(LlamaChatTemplate, ALongChatHasTheTokensOfItsText) {
+  std::vector<ChatMessage> messages = {{.role = "system", .content = "Be brief."}};
+  std::string text = "<|im_start|>system\nBe brief.<|im_end|>\n";
+  for (int i = 0; i < 600; ++i) {
+    const std::string role = i % 2 == 0 ? "user" : "assistant";
+    // Words, spaces and line ends at the seams.
+    const std::string content =
+        i % 5 == 0 ? "" : "turn " + std::to_string(i) + (i % 3 == 0 ? " \n" : "");
+    messages.push_back({.role = role, .content = content});
+    text += "<|im_start|>" + role + "\n" + content + "<|im_end|>\n";
+  }
+  EXPECT_EQ(render(messages),
+            sample_model().tokenizer->tokenize(text + "<|im_start|>assistant\n", true, true));
+}
+
 TEST(LlamaChatTemplate, SystemAndAssistantTurnsAreRendered) {
   const auto prompt = render({{.role = "system", .content = "Be brief."},
                               {.role = "user", .content = "Hi"},

@@ -21,6 +21,7 @@ struct GrammarSpec {
   // Between these no trigger counts: a model may think about a tool without calling it.
   std::string reasoning_start = {};
   std::vector<std::string> reasoning_ends = {};
+  bool by_hand = false;  // a client wrote the rules: they may be of any kind
   // Control tokens that are written in the answer's text; all others end it or are refused.
   std::vector<Token> shown_controls = {};
 

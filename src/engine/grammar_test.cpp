@@ -208,5 +208,18 @@ TEST(Logprobs, AreOfTheModelAlone) {
   EXPECT_TRUE(logprob_of(logits, 0, 0).top.empty());
 }
 
+TEST(LlamaGrammar, RulesThatWouldCostTooMuchAreRefusedBeforeTheyAreCompiled) {
+  const auto wrong = [](GrammarSpec spec) {
+    const auto made = sample_model().grammars->make(spec);
+    return made ? std::string() : made.error().reason + ": " + made.error().message;
+  };
+  std::string wide = "root ::= ";
+  for (int i = 0; i < 200; ++i) wide += "[a-z]{0,1000} ";
+  EXPECT_NE(wrong({.rules = wide}).find("grammar_too_complex"), std::string::npos);
+  const std::string open = "root ::= x{0,40}\nx ::= \"a\"? | \"b\"?";
+  EXPECT_NE(wrong({.rules = open, .by_hand = true}).find("in a row open"), std::string::npos);
+  EXPECT_EQ(wrong({.rules = "root ::= [0-9]{1,500} (\".\" [0-9]{0,20})?", .by_hand = true}), "");
+}
+
 }  // namespace
 }  // namespace flotilla::engine

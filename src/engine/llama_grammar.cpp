@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <llama-grammar.h>
 
+#include "engine/grammar_bounds.h"
 #include "engine/tokenizer.h"
 #include "engine/trigger_watch.h"
 
@@ -163,6 +164,7 @@ class LlamaGrammars final : public GrammarMaker {
       : model_(std::move(model)), forms_(make_forms(model_)) {}
 
   Result<std::unique_ptr<Grammar>> make(const GrammarSpec& spec) const override {
+    if (auto bounded = check_cost(spec); !bounded) return fail(bounded.error());
     try {
       RulesHandle rules(llama_grammar_init_impl(llama_model_get_vocab(model_.get()),
                                                 spec.rules.c_str(), "root", /*lazy=*/false, nullptr,
@@ -180,6 +182,25 @@ class LlamaGrammars final : public GrammarMaker {
   }
 
  private:
+  Result<void> check_cost(const GrammarSpec& spec) const {
+    std::string wrong;
+    if (const std::size_t size = written_out(spec.rules); size > kWrittenOutMax) {
+      wrong = fmt::format("come to {} elements when repetitions are written out, and {} are taken",
+                          size, kWrittenOutMax);
+    } else if (spec.by_hand &&
+               longest_skip(spec.rules, llama_model_get_vocab(model_.get())) > kSkipsMax) {
+      wrong = fmt::format(
+          "leave more than {} parts in a row open, as in a? b? c?; make some of "
+          "them necessary, or repeat fewer that may be empty",
+          kSkipsMax);
+    }
+    if (wrong.empty()) return {};
+    return fail({.code = Code::InvalidArgument,
+                 .message = "the grammar's rules " + wrong,
+                 .param = spec.by_hand ? "grammar" : "",
+                 .reason = "grammar_too_complex"});
+  }
+
   const ModelHandle model_;
   const std::shared_ptr<const Forms> forms_;
 };

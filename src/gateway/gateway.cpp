@@ -1,5 +1,6 @@
 #include "gateway/gateway.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,12 +16,14 @@
 #include "api/error_body.h"
 #include "base/log.h"
 #include "forms/form_routes.h"
+#include "gateway/admit_body.h"
 #include "gateway/front.h"
 #include "gateway/history.h"
 #include "gateway/metrics.h"
 #include "gateway/routes.h"
 #include "gateway/transfers.h"
 #include "platform/file_lock.h"
+#include "platform/open_files.h"
 #include "platform/process.h"
 #include "platform/socket_dir.h"
 
@@ -29,6 +32,10 @@ namespace {
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
+
+// Of the files that we may open: the store, agents, forwards, streams to replicas.
+constexpr int kFilesBeside = 128;
+constexpr int kConnectionsMin = 32;
 
 bool is_loopback_address(const std::string& host) {
   return host == "127.0.0.1" || host == "::1" || host == "localhost";
@@ -230,6 +237,14 @@ Result<int> run_gateway(const GatewayOptions& options) {
 
   http::ServerOptions server_options;
   server_options.body_max_bytes = knobs.body_max_bytes;
+  // A request in flight has two: its client's and its replica's.
+  const int files = platform::raise_open_files_limit();
+  server_options.connections_max =
+      std::clamp((files - kFilesBeside) / 2, kConnectionsMin, server_options.connections_max);
+  server_options.connections_max_of_network = server_options.connections_max / 2;
+  server_options.admit_body = [&service, &front](http::Exchange& exchange) {
+    return admit_body(service, **front, exchange);
+  };
   server_options.error_response = plain_error;
   server_options.trusted_proxies = (*front)->trusted_proxies();
   server_options.request_id = make_request_id;

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
+
+#include <boost/asio/steady_timer.hpp>
 
 #include "gateway/control.h"
 #include "gateway/guard.h"
@@ -17,6 +22,14 @@ namespace flotilla::gateway {
 class History;
 class Metrics;
 class Transfers;
+
+// What a look at the nodes' disks found: one look at a time, and what it found holds for a while.
+struct UnloadedModels {
+  std::vector<api::ModelEntry> found;
+  std::optional<Instant> at;
+  bool looking = false;
+  std::vector<std::shared_ptr<boost::asio::steady_timer>> waiting;  // rung when it is over
+};
 
 // What the routes share. Outlives them; I/O thread only.
 struct Service {
@@ -43,6 +56,7 @@ struct Service {
   BlockingThread& text;       // parses what is too large for the I/O thread
   bool draining = false;      // SIGTERM came: nothing new is taken
   std::uint64_t tickets = 0;  // counts requests
+  UnloadedModels unloaded = {};
 };
 
 // The routes hold `service` by reference.
@@ -90,7 +104,8 @@ Error unknown_model(const Service& service, const std::string& model, const Call
 // What is larger is parsed beside the I/O thread: it takes longer than a step of somebody's stream.
 inline constexpr std::size_t kParseHere = 256 << 10;
 
-// Model files on this machine's nodes that no pool has loaded, by the aliases that they would get.
+// Model files on the nodes that no pool has loaded, by the aliases that they would get; at most 10
+// s old.
 Awaitable<std::vector<api::ModelEntry>> unloaded_models(Service& service);
 
 // Errors in the API's own form: OpenAI's, or problem JSON.

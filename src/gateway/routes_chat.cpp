@@ -135,7 +135,10 @@ Awaitable<void> list_models(Service& service, http::Exchange& exchange) {
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
-  const bool all = exchange.request().query("include_unloaded") == "true";
+  // What is on disks is not for keys that may ask for some models only.
+  const KeyRing::Key* key = service.keys.find(may->key);
+  const bool all = exchange.request().query("include_unloaded") == "true" &&
+                   (key == nullptr || key->spec.models.empty());
   std::vector<api::ModelEntry> models;
   for (const auto& pool : service.control.pools()) {
     if (!all && pool->brain().live_count() == 0) continue;

@@ -36,7 +36,7 @@ http::Request replica_request(const char* path, const std::string& alias, const 
 }
 
 // A replica's own answer, or the reason why none gave one. What one of them cannot, by its own
-// fault, the next one may.
+// fault, the next one may; but what keeps one busy for too long would do so to all in turn.
 Task<http::Response> ask_replicas(std::shared_ptr<PoolRuntime> pool, const char* path,
                                   std::string alias, std::string body) {
   const auto launches = pool->serving();
@@ -46,6 +46,11 @@ Task<http::Response> ask_replicas(std::shared_ptr<PoolRuntime> pool, const char*
     if (launch->engine) continue;
     http::Request request = replica_request(path, alias, body);
     auto response = co_await launch->client->fetch(std::move(request), kAnswerLimit);
+    if (!response && response.error().code == Code::DeadlineExceeded) {
+      co_return fail(Code::DeadlineExceeded,
+                     fmt::format("\"{}\" gave no answer within {} s; send less at once", alias,
+                                 kAnswerLimit.count()));
+    }
     if (!response || response->status >= 500) continue;
     http::Response answer = http::json_response(response->status, std::move(response->body));
     co_return answer;

@@ -1,5 +1,6 @@
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@ namespace {
 using http::PathParams;
 
 constexpr int kContextMax = 1 << 30;
+constexpr std::chrono::seconds kModelsHold{10};
 
 Result<const api::ClusterSpec*> find_cluster(const Service& service, const std::string& id) {
   const api::ClusterSpec* cluster = service.control.find_cluster(id);
@@ -92,16 +94,15 @@ Task<http::Response> preflight(Service& service, http::Request request, PathPara
   co_return http::json_response(200, api::to_json(report));
 }
 
-}  // namespace
-
-Awaitable<std::vector<api::ModelEntry>> unloaded_models(Service& service) {
+Awaitable<std::vector<api::ModelEntry>> look_for_models(Service& service) {
   std::map<std::string, api::ModelEntry> found;
-  for (const api::ClusterSpec& cluster : service.control.clusters()) {
+  const std::vector<api::ClusterSpec> clusters = service.control.clusters();
+  for (const api::ClusterSpec& cluster : clusters) {
     const api::ClusterModels files = co_await models_in(service.control, service.executor, cluster);
     for (const api::NodeModels& node : files.nodes) {
       for (const api::ModelFile& file : node.models) {
+        if (!file.error.empty()) continue;
         std::string alias = model::default_alias(file.path);
-        if (!file.error.empty() || service.control.find_pool(alias)) continue;
         api::ModelEntry& entry = found[alias];
         entry.id = std::move(alias);
         entry.ready = false;
@@ -113,6 +114,28 @@ Awaitable<std::vector<api::ModelEntry>> unloaded_models(Service& service) {
   }
   std::vector<api::ModelEntry> out;
   for (auto& [alias, entry] : found) out.push_back(std::move(entry));
+  co_return out;
+}
+
+}  // namespace
+
+Awaitable<std::vector<api::ModelEntry>> unloaded_models(Service& service) {
+  UnloadedModels& kept = service.unloaded;
+  if (kept.looking) {
+    const auto over = std::make_shared<boost::asio::steady_timer>(service.executor, Instant::max());
+    kept.waiting.push_back(over);
+    co_await over->async_wait(kAwait);
+  } else if (!kept.at || service.clock.now() - *kept.at >= kModelsHold) {
+    kept.looking = true;
+    kept.found = co_await look_for_models(service);
+    kept.at = service.clock.now();
+    kept.looking = false;
+    for (const auto& waiting : std::exchange(kept.waiting, {})) waiting->cancel();
+  }
+  std::vector<api::ModelEntry> out;
+  for (const api::ModelEntry& entry : kept.found) {
+    if (!service.control.find_pool(entry.id)) out.push_back(entry);
+  }
   co_return out;
 }
 

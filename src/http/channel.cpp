@@ -172,6 +172,10 @@ bool Channel::must_make_way() {
   return true;
 }
 
+Awaitable<void> Channel::make_way() {
+  if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
+}
+
 // What is small goes out together, as one record.
 Awaitable<Io> Channel::write_tls(Parts parts, Duration stall) {
   std::string record;
@@ -197,7 +201,7 @@ Awaitable<Io> Channel::write_tls(Parts parts, Duration stall) {
         co_return io;
       }
     }
-    if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
+    co_await make_way();
   }
   co_return Io::Ok;
 }
@@ -236,7 +240,7 @@ Awaitable<Io> Channel::write(Parts parts, Duration stall) {
       if (vectors[first].iov_len > 0) break;
     }
   }
-  if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
+  co_await make_way();
   co_return Io::Ok;
 }
 

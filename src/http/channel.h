@@ -54,6 +54,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // What is there to read, without taking or waiting.
   enum class Seen { Nothing, Bytes, End };
   Seen look();
+  // To be awaited before a read that is tried at once: a peer whose bytes are always there gets a
+  // number of them in a row, then others have their turn.
+  Awaitable<void> make_way();
   // Bytes are here that the socket does not show.
   bool pending() const { return tls_ && tls_->pending(); }
 

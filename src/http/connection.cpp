@@ -21,32 +21,60 @@ constexpr std::size_t kBodyRead = 64 << 10;
 constexpr Duration kLingerMax = std::chrono::seconds(10);
 constexpr Duration kLingerIdle = std::chrono::seconds(2);
 
+// Some clients end a body with a line end of their own.
+constexpr int kEmptyLinesMax = 2;
+
 constexpr int kLost = 0;  // as a HeadError's status: nobody is left to read an answer
 
-HeadError too_large(const ServerOptions& options) {
+HeadError too_large(std::int64_t max_bytes) {
   return {.status = 413,
-          .message = "the request's body is larger than " + std::to_string(options.body_max_bytes) +
-                     " bytes"};
+          .message = "the request's body is larger than " + std::to_string(max_bytes) + " bytes"};
 }
 
-// What a body that is being read counts in the server's sum.
+// What a body that is being read counts in the server's sum and in its network's.
 class BodyShare {
  public:
-  explicit BodyShare(ServerCore& core) : core_(core) {}
-  ~BodyShare() { core_.bodies_bytes -= bytes_; }
+  // Nobody but us reaches a unix socket.
+  BodyShare(ServerCore& core, const Request& request)
+      : core_(core), of_(request.peer == "unix" ? "" : network_of(request.peer)) {}
+  ~BodyShare() {
+    core_.bodies_bytes -= bytes_;
+    if (of_.empty()) return;
+    const auto mine = core_.bodies_of.find(of_);
+    if (mine != core_.bodies_of.end() && (mine->second -= bytes_) == 0) core_.bodies_of.erase(mine);
+  }
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // false: the sum is over its bound.
+  // false: a sum is over its bound.
   bool set(std::size_t bytes) {
-    core_.bodies_bytes += static_cast<std::int64_t>(bytes) - bytes_;
-    bytes_ = static_cast<std::int64_t>(bytes);
-    return core_.bodies_bytes <= core_.options.bodies_max_bytes;
+    const std::int64_t more = static_cast<std::int64_t>(bytes) - bytes_;
+    bytes_ += more;
+    core_.bodies_bytes += more;
+    const bool fits = core_.bodies_bytes <= core_.options.bodies_max_bytes;
+    if (of_.empty() || bytes_ == 0) return fits;
+    return (core_.bodies_of[of_] += more) <= core_.options.bodies_max_bytes_of_network && fits;
   }
 
  private:
   ServerCore& core_;
+  const std::string of_;
   std::int64_t bytes_ = 0;
+};
+
+// A connection whose next request is not known yet: what the server cuts when it has too many.
+class Waiting {
+ public:
+  Waiting(ServerCore& core, Connection& connection) : core_(core), number_(++core.waits_begun) {
+    core_.waiting.emplace(number_, &connection);
+  }
+  ~Waiting() { core_.waiting.erase(number_); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  ServerCore& core_;
+  const std::uint64_t number_;
 };
 
 // A handshake under way, counted in the server. One too many cuts the oldest: who opens connections
@@ -85,6 +113,17 @@ Connection::Connection(std::shared_ptr<ServerCore> core, Socket socket, Peer pee
       channel_(std::make_shared<Channel>(std::move(socket))),
       peer_(std::move(peer)) {}
 
+bool ServerCore::cut_oldest_waiting(const std::string& network) {
+  const auto oldest = std::ranges::find_if(waiting, [&network](const auto& one) {
+    return network.empty() || one.second->peer().network == network;
+  });
+  if (oldest == waiting.end()) return false;
+  Connection* connection = oldest->second;
+  waiting.erase(oldest);
+  connection->cut();
+  return true;
+}
+
 void Connection::cut() {
   channel_->close();
   if (exchange_) exchange_->cut();
@@ -92,6 +131,7 @@ void Connection::cut() {
 
 Awaitable<bool> Connection::begin_tls() {
   const Handshake counted(*core_, *this);
+  const Waiting waits(*core_, *this);
   const Instant deadline = kClock.now() + core_->options.handshake_timeout;
   const Io begun = co_await channel_->wait_readable(deadline - kClock.now());
   if (begun != Io::Ok) co_return false;
@@ -123,6 +163,7 @@ Awaitable<void> Connection::serve() {
 }
 
 Awaitable<bool> Connection::read_request(RequestHead& head) {
+  std::optional<Waiting> waits(std::in_place, *core_, *this);
   idle_ = in_.empty();
   const Duration idle = first_ ? core_->options.head_timeout : core_->options.idle_timeout;
   if (idle_) {
@@ -132,9 +173,9 @@ Awaitable<bool> Connection::read_request(RequestHead& head) {
   idle_ = false;
   const bool have_head = co_await read_head(head);
   if (!have_head) co_return false;
-  const bool have_body = co_await read_body(head);
+  waits.reset();
   set_peer(head.request);
-  co_return have_body;
+  co_return co_await read_body(head);
 }
 
 void Connection::set_peer(Request& request) const {
@@ -145,9 +186,12 @@ void Connection::set_peer(Request& request) const {
   request.by_tls = remote.by_tls;
 }
 
-// More bytes into in_, at most `bytes` of them.
+// More bytes into in_, at most `bytes` of them. Who sends without a pause is held to the deadline,
+// too, and keeps nobody waiting.
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
   while (true) {
+    if (kClock.now() >= deadline) co_return Io::TimedOut;
+    co_await channel_->make_way();
     const std::size_t have = in_.size();
     in_.resize(have + bytes);
     const Channel::Read read = channel_->try_read(std::span(in_).subspan(have));
@@ -164,9 +208,12 @@ Awaitable<bool> Connection::read_head(RequestHead& head) {
   const Instant deadline = kClock.now() + core_->options.head_timeout;
   HeadScanner scanner;
   HeadError error;
+  int empty_lines = 0;
   while (true) {
-    // Some clients end a body with a line end of their own.
-    while (scanner.untouched() && in_.starts_with("\r\n")) in_.erase(0, 2);
+    while (scanner.untouched() && in_.starts_with("\r\n") && empty_lines < kEmptyLinesMax) {
+      in_.erase(0, 2);
+      ++empty_lines;
+    }
     const bool begun = !in_.empty() && in_ != "\r";
     const auto state = begun ? scanner.scan(in_) : HeadScanner::State::More;
     const std::size_t size = state == HeadScanner::State::Whole ? scanner.size() : in_.size();
@@ -200,17 +247,19 @@ Awaitable<bool> Connection::read_head(RequestHead& head) {
 }
 
 Awaitable<bool> Connection::read_body(RequestHead& head) {
-  HeadError error = too_large(core_->options);
-  if (head.content_length <= static_cast<std::uint64_t>(core_->options.body_max_bytes)) {
-    BodyDecoder decoder =
-        head.chunked ? BodyDecoder::chunked() : BodyDecoder::length(head.content_length);
-    if (decoder.state() == BodyDecoder::State::Done) co_return true;
+  BodyDecoder decoder =
+      head.chunked ? BodyDecoder::chunked() : BodyDecoder::length(head.content_length);
+  if (decoder.state() == BodyDecoder::State::Done) co_return true;
+  const std::optional<std::int64_t> max_bytes = co_await admit_body(head);
+  if (!max_bytes) co_return false;
+  HeadError error = too_large(*max_bytes);
+  if (head.content_length <= static_cast<std::uint64_t>(*max_bytes)) {
     if (head.expect_continue && in_.empty()) {
       const Channel::Parts parts{"HTTP/1.1 100 Continue\r\n\r\n", "", ""};
       const Io io = co_await channel_->write(parts, core_->options.write_stall);
       if (io != Io::Ok) co_return false;
     }
-    std::optional<HeadError> failed = co_await receive_body(decoder, head.request.body);
+    std::optional<HeadError> failed = co_await receive_body(decoder, head.request, *max_bytes);
     if (!failed) co_return true;
     head.request.body = std::string();
     error = std::move(*failed);
@@ -220,21 +269,45 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
   co_return false;
 }
 
-Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
-                                                             std::string& body) {
-  const auto limit = static_cast<std::size_t>(core_->options.body_max_bytes);
-  const Instant deadline = kClock.now() + core_->options.body_timeout;
-  BodyShare share(*core_);
+// How large the body may be. None: it may not come, and that is said.
+Awaitable<std::optional<std::int64_t>> Connection::admit_body(RequestHead& head) {
+  if (!core_->options.admit_body) co_return core_->options.body_max_bytes;
+  RequestHead asked;
+  asked.request = std::move(head.request);
+  asked.keep_alive = false;
+  const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(asked));
+  const std::int64_t max_bytes = co_await core_->options.admit_body(*exchange);
+  if (exchange->started()) {
+    if (exchange->finished()) co_await linger();
+    co_return std::nullopt;
+  }
+  head.request = exchange->take_request();
+  co_return std::min(max_bytes, core_->options.body_max_bytes);
+}
+
+Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder, Request& request,
+                                                             std::int64_t max_bytes) {
+  const auto limit = static_cast<std::size_t>(max_bytes);
+  std::string& body = request.body;
+  const Instant begin = kClock.now();
+  const Instant end = begin + core_->options.body_timeout;
+  Instant deadline = std::min(end, begin + core_->options.body_pace);
+  std::size_t paced = 0;  // so much had come when the deadline was last moved
+  BodyShare share(*core_, request);
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
-    if (body.size() > limit) co_return too_large(core_->options);
+    if (body.size() > limit) co_return too_large(max_bytes);
     if (!share.set(body.size())) {
       co_return HeadError{.status = 503, .message = "too many request bodies are being received"};
     }
     if (decoder.state() == BodyDecoder::State::Done) co_return std::nullopt;
     if (decoder.state() == BodyDecoder::State::Malformed) {
       co_return HeadError{.status = 400, .message = "the request's chunks are malformed"};
+    }
+    if (body.size() - paced >= kBodyRead) {
+      paced = body.size();
+      deadline = std::min(end, kClock.now() + core_->options.body_pace);
     }
     const Io io = co_await fill(kBodyRead, deadline);
     if (io == Io::Closed) co_return HeadError{.status = kLost, .message = {}};

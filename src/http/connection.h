@@ -12,6 +12,7 @@ namespace flotilla::http {
 // Who connected, and how.
 struct Peer {
   std::string address = "unix";
+  std::string network = {};  // by which its connections are bounded; empty: they are not
   bool loopback = true;
   std::shared_ptr<SSL_CTX> tls = nullptr;  // set: TLS with this
 };
@@ -26,6 +27,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<void> serve();
   // No request is being read or answered.
   bool idle() const { return idle_; }
+  const Peer& peer() const { return peer_; }
   // Closes it; a running handler is told that its client is gone.
   void cut();
 
@@ -35,7 +37,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_request(RequestHead& head);
   Awaitable<bool> read_head(RequestHead& head);
   Awaitable<bool> read_body(RequestHead& head);
-  Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, std::string& body);
+  Awaitable<std::optional<std::int64_t>> admit_body(RequestHead& head);
+  Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, Request& request,
+                                                   std::int64_t max_bytes);
   Awaitable<Io> fill(std::size_t bytes, Instant deadline);
   Awaitable<void> refuse(HeadError error, std::string path);
   Awaitable<void> answer(RequestHead head);

@@ -211,6 +211,14 @@ bool AddressRange::contains(std::string_view text) const {
   return rest == 0 || (bytes[whole] ^ address_[whole]) >> (8 - rest) == 0;
 }
 
+std::string network_of(const std::string& address) {
+  const auto read = read_address(address);
+  if (!read || read->is_v4()) return address;
+  auto bytes = read->to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+  return ip::make_address_v6(bytes).to_string() + "/64";
+}
+
 Remote find_remote(Remote peer, const Headers& headers, const std::vector<AddressRange>& trusted) {
   if (!is_trusted(peer.address, trusted)) return peer;
   auto one = by_x_forwarded(peer, headers, trusted);

@@ -27,6 +27,10 @@ class AddressRange {
   std::array<std::uint8_t, 16> address_{};  // IPv4: the first four
 };
 
+// What one holder of addresses has at least: an IPv4 address alone, of IPv6 the /64 it is in. Other
+// text stands for itself.
+std::string network_of(const std::string& address);
+
 // Who is at the other end.
 struct Remote {
   std::string address;

@@ -172,5 +172,12 @@ TEST(Forwarded, the_scheme_is_what_the_nearest_proxy_says) {
   EXPECT_FALSE(find_remote(peer, {{"X-Forwarded-Proto", "http"}}, trusted()).by_tls);
 }
 
+TEST(NetworkOf, is_the_address_and_of_ipv6_its_64) {
+  EXPECT_EQ(network_of("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(network_of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of("2001:db8:1:2::9"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of("unix"), "unix");
+}
+
 }  // namespace
 }  // namespace flotilla::http

@@ -1,10 +1,12 @@
 #include "http/server.h"
 
+#include <algorithm>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <boost/asio/co_spawn.hpp>
@@ -33,8 +35,13 @@ Peer peer_of(const tcp::socket& socket, const ServerCore& core) {
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
   }
-  return {
+  Peer peer{
       .address = address.to_string(), .loopback = !error && address.is_loopback(), .tls = core.tls};
+  const bool is_proxy =
+      std::ranges::any_of(core.options.trusted_proxies,
+                          [&peer](const auto& range) { return range.contains(peer.address); });
+  if (!is_proxy) peer.network = network_of(peer.address);
+  return peer;
 }
 
 Peer peer_of(const stream_protocol::socket&, const ServerCore&) { return {}; }
@@ -81,6 +88,7 @@ struct Server::State : std::enable_shared_from_this<State> {
                                      std::shared_ptr<Acceptor> acceptor);
   template <class AcceptedSocket>
   void take(AcceptedSocket socket);
+  bool make_room(const std::string& network);
   void refuse(Socket socket);
   void stop_accepting();
   void cut_all();
@@ -90,7 +98,8 @@ struct Server::State : std::enable_shared_from_this<State> {
   std::shared_ptr<ServerCore> core;
   std::vector<std::function<void()>> stop_listening;
   std::unordered_set<Connection*> connections;  // owned by their coroutines
-  asio::steady_timer changed;                   // cancelled when the last connection is over
+  std::unordered_map<std::string, int> of_network;
+  asio::steady_timer changed;  // cancelled when the last connection is over
 };
 
 template <class Acceptor>
@@ -117,9 +126,21 @@ Awaitable<void> Server::State::accept_loop(std::shared_ptr<State> self,
     }
     // Mostly out of descriptors: the connection stays in the backlog and would wake us at once.
     log::warning("cannot accept a connection: {}", error.message());
+    if (error == asio::error::no_descriptors) self->core->cut_oldest_waiting();
     pause.expires_after(kAcceptPause);
     co_await pause.async_wait(kAwait);
   }
+}
+
+// Who opens connections and says nothing must not keep others out.
+bool Server::State::make_room(const std::string& network) {
+  const ServerOptions& options = core->options;
+  const auto of_its = of_network.find(network);
+  if (of_its != of_network.end() && of_its->second >= options.connections_max_of_network) {
+    return core->cut_oldest_waiting(network);
+  }
+  if (connections.size() < static_cast<std::size_t>(options.connections_max)) return true;
+  return core->cut_oldest_waiting();
 }
 
 template <class AcceptedSocket>
@@ -127,10 +148,11 @@ void Server::State::take(AcceptedSocket socket) {
   if (core->draining) return;
   tune(socket, core->options);
   Peer peer = peer_of(socket, *core);
-  if (connections.size() >= static_cast<std::size_t>(core->options.connections_max)) {
+  if (!make_room(peer.network)) {
     if (!peer.tls) refuse(Socket(std::move(socket)));
     return;
   }
+  if (!peer.network.empty()) ++of_network[peer.network];
   const auto connection =
       std::make_shared<Connection>(core, Socket(std::move(socket)), std::move(peer));
   connections.insert(connection.get());
@@ -138,6 +160,10 @@ void Server::State::take(AcceptedSocket socket) {
                  [self = shared_from_this(), connection](std::exception_ptr error) {
                    if (error) log::error("a connection ended by an exception");
                    self->connections.erase(connection.get());
+                   const auto mine = self->of_network.find(connection->peer().network);
+                   if (mine != self->of_network.end() && --mine->second == 0) {
+                     self->of_network.erase(mine);
+                   }
                    if (self->connections.empty()) self->changed.cancel();
                  });
 }

@@ -41,13 +41,17 @@ using Handler = std::function<Awaitable<void>(Exchange&)>;
 struct ServerOptions {
   std::int64_t body_max_bytes = 32LL << 20;
   std::int64_t bodies_max_bytes = 512LL << 20;  // all that are being read together; beyond: 503
+  std::int64_t bodies_max_bytes_of_network = 256LL << 20;  // of those, one client network's
   std::int64_t header_max_bytes = 64 << 10;
+  // One more cuts the oldest that waits for a request; where none does, it is answered 503.
   int connections_max = 20000;
-  int handshakes_max = 2048;  // of those; one more cuts the oldest
+  int connections_max_of_network = 10000;  // but for trusted proxies and unix sockets
+  int handshakes_max = 2048;               // of those; one more cuts the oldest
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration head_timeout =
       std::chrono::seconds(20);  // from the first byte (or the accept) to a whole head
   Duration body_timeout = std::chrono::seconds(120);  // from the head to a whole body
+  Duration body_pace = std::chrono::seconds(10);      // for each 64 KiB of it
   Duration idle_timeout = std::chrono::seconds(120);  // between requests of a connection
   Duration write_stall = std::chrono::seconds(60);    // without a byte taken by the client
   // From these Forwarded and X-Forwarded-For/-Proto say who the request's peer is.
@@ -58,6 +62,9 @@ struct ServerOptions {
   // the API at `path`; empty where the head was not read.
   std::function<Response(int status, std::string_view message, std::string_view path)>
       error_response;
+  // Set: asked before a body is read, with the head alone: how large it may be. Who may send none
+  // is answered there and then, and the connection ends.
+  std::function<Awaitable<std::int64_t>(Exchange&)> admit_body;
   // Set: every answer has an X-Request-Id, this one where the handler gives none.
   std::function<std::string()> request_id;
 };

@@ -193,6 +193,26 @@ TEST_F(ServerTest, a_refused_client_that_goes_on_sending_still_reads_the_answer)
   EXPECT_THAT(loop.read_to(channel, "\"}"), StartsWith("HTTP/1.1 413"));
 }
 
+TEST_F(ServerTest, two_empty_lines_may_come_before_a_head_and_no_more) {
+  start();
+  EXPECT_THAT(talk("\r\n\r\n" + get("/x", "Connection: close\r\n")), EndsWith("/x|"));
+  const auto channel = loop.connect(port);
+  loop.send(channel, "\r\n\r\n\r\n" + get("/y"));
+  EXPECT_THAT(loop.read_to(channel, "\"}"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(ServerTest, a_body_whose_bytes_are_always_there_is_held_to_its_time_too) {
+  options.body_timeout = 0ms;
+  start();
+  const auto channel = loop.connect(port);
+  // What comes with the head needs no time.
+  loop.send(channel, "POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_THAT(loop.read_to(channel, "/p|abc"), StartsWith("HTTP/1.1 200"));
+  loop.send(channel,
+            "POST /q HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" + std::string(9000, 'x'));
+  EXPECT_THAT(loop.read_to(channel, "\"}"), StartsWith("HTTP/1.1 408"));
+}
+
 TEST_F(ServerTest, bounds_the_bodies_that_are_being_read) {
   options.bodies_max_bytes = 1000;
   start();
@@ -208,6 +228,68 @@ TEST_F(ServerTest, bounds_the_bodies_that_are_being_read) {
   const auto three = loop.connect(port);
   loop.send(three, post + std::string(700, 'x'));
   EXPECT_THAT(loop.read_to(three, "xxx"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ServerTest, of_the_bodies_that_are_being_read_a_network_has_its_part) {
+  options.bodies_max_bytes_of_network = 1000;
+  options.trusted_proxies = {*AddressRange::parse("127.0.0.1")};
+  start();
+  const auto post = [](const char* from) {
+    return "POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 700\r\nX-Forwarded-For: " +
+           std::string(from) + "\r\n\r\n";
+  };
+  const auto one = loop.connect(port);
+  loop.send(one, post("2001:db8::1") + std::string(600, 'x'));
+  loop.run_for(1ms);
+  const auto two = loop.connect(port);
+  loop.send(two, post("2001:db8::2") + std::string(600, 'x'));
+  EXPECT_THAT(loop.read_to(two, "\"}"), StartsWith("HTTP/1.1 503"));
+  const auto three = loop.connect(port);
+  loop.send(three, post("2001:db8:0:1::1") + std::string(700, 'x'));
+  EXPECT_THAT(loop.read_to(three, "xxx"), StartsWith("HTTP/1.1 200"));
+  loop.send(one, std::string(100, 'x'));
+  EXPECT_THAT(loop.read_to(one, "xxx"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ServerTest, who_may_send_no_body_is_told_so_before_it_comes) {
+  options.body_max_bytes = 1000;
+  options.admit_body = [](Exchange& exchange) -> Awaitable<std::int64_t> {
+    if (exchange.request().path() == "/small") co_return 5;
+    if (exchange.request().headers.find("Authorization")) co_return 1 << 20;
+    Response response = json_response(401, R"({"error":"no"})");
+    co_await exchange.respond(std::move(response));
+    co_return 0;
+  };
+  start();
+  const std::string length = "Content-Length: 900\r\n";
+  const auto head = [](const char* path, const std::string& fields) {
+    return "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+  };
+  for (const char* expect : {"", "Expect: 100-continue\r\n"}) {
+    const auto channel = loop.connect(port);
+    loop.send(channel, head("/x", length + expect));
+    EXPECT_THAT(loop.read_to(channel, "no\"}"),
+                AllOf(StartsWith("HTTP/1.1 401"), HasSubstr("Connection: close")));
+    loop.send(channel, std::string(900, 'x') + get("/smuggled"));
+    channel->shut_write();
+    EXPECT_EQ(loop.read_all(channel), "");
+  }
+  EXPECT_THAT(talk(head("/small", length)), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(talk(head("/small", "Transfer-Encoding: chunked\r\n") + "6\r\nsecret\r\n"),
+              StartsWith("HTTP/1.1 413"));
+  EXPECT_EQ(seen.requests, std::vector<std::string>());
+  const std::string key = "Authorization: k\r\nConnection: close\r\n";
+  EXPECT_THAT(talk(head("/y", key + "Content-Length: 3\r\n") + "abc"), EndsWith("/y|abc"));
+  EXPECT_THAT(talk(head("/y", key + "Content-Length: 1001\r\n")), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(talk(get("/nobody-asks", "Connection: close\r\n")), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ServerTest, a_body_keeps_its_pace) {
+  options.body_pace = 20ms;
+  start();
+  EXPECT_THAT(talk("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n" +
+                   std::string(100'000, 'x')),
+              StartsWith("HTTP/1.1 408"));
 }
 
 TEST_F(ServerTest, ends_slow_heads_and_bodies_and_idle_connections) {
@@ -339,17 +421,53 @@ TEST_F(ServerTest, a_failed_handler_is_500_or_a_cut) {
   EXPECT_EQ(seen.gone, 0);
 }
 
-TEST_F(ServerTest, refuses_connections_beyond_the_cap) {
+TEST_F(ServerTest, beyond_the_cap_who_says_nothing_makes_room) {
+  options.connections_max = 2;
+  start();
+  const auto silent = loop.connect(port);
+  loop.run_until([&] { return server->connections() == 1; });
+  const auto busy = loop.connect(port);
+  loop.send(busy, get("/wait"));
+  loop.run_until([&] { return seen.requests.size() == 1; });
+  EXPECT_THAT(talk(get("/x", "Connection: close\r\n")), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(loop.read_all(silent), "");
+  EXPECT_EQ(seen.gone, 0);
+  busy->close();
+  loop.run_until([&] { return server->connections() == 0; });
+}
+
+TEST_F(ServerTest, refuses_connections_beyond_the_cap_where_all_are_busy) {
   options.connections_max = 2;
   start();
   const auto one = loop.connect(port);
   const auto two = loop.connect(port);
-  loop.run_until([&] { return server->connections() == 2; });
+  loop.send(one, get("/wait"));
+  loop.send(two, get("/wait"));
+  loop.run_until([&] { return seen.requests.size() == 2; });
   const auto three = loop.connect(port);
   EXPECT_THAT(loop.read_all(three), StartsWith("HTTP/1.1 503"));
   one->close();
   loop.run_until([&] { return server->connections() == 1; });
   EXPECT_THAT(talk(get("/x", "Connection: close\r\n")), StartsWith("HTTP/1.1 200"));
+  two->close();
+  loop.run_until([&] { return server->connections() == 0; });
+}
+
+TEST_F(ServerTest, a_network_has_its_part_of_the_connections_and_makes_room_among_its_own) {
+  options.connections_max_of_network = 1;
+  start();
+  boost::asio::ip::tcp::socket other(loop.executor());
+  other.open(boost::asio::ip::tcp::v4());
+  other.bind({boost::asio::ip::make_address_v4("127.0.0.9"), 0});
+  other.connect({boost::asio::ip::address_v4::loopback(), port});
+  const auto theirs = std::make_shared<Channel>(Socket(std::move(other)));
+  loop.run_until([&] { return server->connections() == 1; });
+  const auto first = loop.connect(port);
+  loop.run_until([&] { return server->connections() == 2; });
+  EXPECT_THAT(talk(get("/x", "Connection: close\r\n")), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(loop.read_all(first), "");
+  loop.send(theirs, get("/y", "Connection: close\r\n"));
+  EXPECT_THAT(loop.read_all(theirs), StartsWith("HTTP/1.1 200"));
 }
 
 // Waits for the end of the descriptors of the process.
@@ -383,6 +501,20 @@ TEST_F(ServerTest, a_port_in_use_is_a_conflict) {
 }
 
 struct UnixServerTest : ServerTest {
+  int connect_unix() {
+    const int client = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return client;
+  }
+  // All of it into the kernel, while the server does not run.
+  static void send_at_once(int client, const std::string& bytes) {
+    EXPECT_EQ(::send(client, bytes.data(), bytes.size(), MSG_DONTWAIT),
+              static_cast<ssize_t>(bytes.size()));
+  }
+
   std::filesystem::path folder;
   std::string path;
 
@@ -405,6 +537,25 @@ struct UnixServerTest : ServerTest {
     ::close(socket);
   }
 };
+
+TEST_F(UnixServerTest, who_sends_without_a_pause_keeps_nobody_waiting) {
+  server.reset();
+  options.header_max_bytes = 1 << 20;
+  server = std::make_unique<Server>(
+      loop.executor(), [this](Exchange& exchange) { return handle(this, exchange); }, options);
+  ASSERT_TRUE(server->listen_unix(path));
+  const int large = connect_unix();
+  const int small = connect_unix();
+  loop.run_until([&] { return server->connections() == 2; });
+  loop.run_for(1ms);
+  // More reads than one gets in a row.
+  send_at_once(large, get("/large", "A: " + std::string(160'000, 'x') + "\r\n"));
+  send_at_once(small, get("/small"));
+  loop.run_until([&] { return seen.requests.size() == 2; });
+  EXPECT_EQ(seen.requests, (std::vector<std::string>{"GET /small ", "GET /large "}));
+  ::close(large);
+  ::close(small);
+}
 
 TEST_F(UnixServerTest, listens_privately_and_replaces_a_stale_file) {
   leave_stale();

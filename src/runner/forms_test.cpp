@@ -91,6 +91,14 @@ TEST_F(FormsTest, TokensAndTextAreEachOthers) {
         << refused.body;
   }
   EXPECT_EQ(post("/tokenize", R"({"model":"x","content":"a"})").status, 404);
+  // Several contexts' worth is taken at once, and no more.
+  const auto text = [](std::size_t size) {
+    return R"({"content":")" + std::string(size, 'a') + "\"}";
+  };
+  EXPECT_EQ(ok("/tokenize", text(60'000)).at("count"), 60'000);
+  const auto refused = post("/tokenize", text(1'000'000));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("send it in parts"), std::string::npos) << refused.body;
 }
 
 TEST_F(FormsTest, CompletionsOfSeveralPromptsAreThoseOfEach) {

@@ -77,7 +77,8 @@ Result<engine::RenderedChat> render(const api::ChatRequest& request, const TextT
   std::size_t bytes = 0;
   for (const api::ChatMessage& message : request.messages) bytes += message.content.size();
   for (const api::ChatTool& tool : request.tools) bytes += tool.parameters.size();
-  const std::size_t least = bytes / tools.piece_bytes_max;
+  // So is what has more messages than the context has tokens: a turn begins with one at least.
+  const std::size_t least = std::max(bytes / tools.piece_bytes_max, request.messages.size());
   const auto context = static_cast<std::size_t>(tools.info.context);
   if (least >= context)
     return fail(over_context(tools, fmt::format("at least {}", least), "messages"));

@@ -68,5 +68,14 @@ TEST_F(PrepareTest, GivenTokensBelongToTheirChoice) {
   EXPECT_TRUE(chat->resume.finished.contains(0));
 }
 
+TEST_F(PrepareTest, MoreMessagesThanTheContextHasTokensAreRefusedBeforeTheyAreRendered) {
+  std::string body = R"({"model":"m","messages":[{"role":"user","content":""})";
+  for (int i = 1; i < 100; ++i) body += R"(,{"role":"user","content":""})";
+  const auto chat = prepare_chat(body + "]}", headers_, tools_, 0);
+  ASSERT_FALSE(chat);
+  EXPECT_NE(chat.error().message.find("at least 100 tokens"), std::string::npos)
+      << chat.error().message;
+}
+
 }  // namespace
 }  // namespace flotilla::runner

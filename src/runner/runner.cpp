@@ -1,5 +1,6 @@
 #include "runner/runner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,7 @@
 #include "platform/breadcrumb.h"
 #include "platform/files.h"
 #include "platform/memory_info.h"
+#include "platform/open_files.h"
 
 namespace flotilla::runner {
 namespace {
@@ -174,6 +176,9 @@ Result<engine::LoadedModel> Process::load() {
 
 ServiceOptions Process::service_options(const engine::EngineInfo& info) {
   ServiceOptions out = options_.service;
+  constexpr int kFilesBeside = 128;
+  const int files = platform::raise_open_files_limit() - kFilesBeside;
+  out.connections_max = std::clamp(files, 32, out.connections_max);
   out.scheduler.breadcrumb = breadcrumb_;
   const auto available = [] { return platform::memory_info().available_bytes; };
   out.scheduler.memory_available = available;

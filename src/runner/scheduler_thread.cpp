@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "base/log.h"
 
@@ -135,6 +137,7 @@ void SchedulerThread::take_commands() {
 
 void SchedulerThread::take(Start command) {
   SequenceStart& start = command.sequence;
+  const bool shaped = command.grammar != nullptr;
   std::optional<Answer> answer;
   if (!start.wants_vector)
     answer.emplace(start.answer, start.prompt, tokenizer_, end_tokens_, std::move(command.grammar));
@@ -151,6 +154,7 @@ void SchedulerThread::take(Start command) {
                                         .answer = std::move(answer),
                                         .cache_group = start.cache_group,
                                         .keep = start.keep,
+                                        .shaped = shaped,
                                         .prompt_tokens = prompt_tokens,
                                         .first_pass = {}});
   enter({.id = start.id,
@@ -276,8 +280,18 @@ void SchedulerThread::sample(const batch::StepPlan& plan) {
       continue;
     }
     breadcrumb_->begin_own(sequence.request);
+    const Instant began = clock_.now();
     Answer::Step next = sequence.answer->next(engine_->logits(i));
     breadcrumb_->end();
+    if (sequence.shaped && clock_.now() - began > options_.rules_max) {
+      fail(id,
+           {.code = Code::InvalidArgument,
+            .message = fmt::format("the tools, response_format or grammar took longer than {} s "
+                                   "for one token; make them simpler",
+                                   to_s(options_.rules_max)),
+            .reason = "grammar_too_complex"});
+      continue;
+    }
     if (next.counts) ++tokens_;
     if (sequence.prompt_ms == 0) note_prompt_done(id, sequence);
     const auto finished = sequence.answer->finished();

@@ -84,6 +84,8 @@ struct SchedulerOptions {
   batch::Limits limits;
   int trim_every = 512;      // answered tokens between two looks for memory to give back; 0 = never
   int sequences_max = 4096;  // in all phases together
+  // What the rules of an answer may take for one token, while all wait: longer ends it.
+  Duration rules_max = std::chrono::seconds(1);
   std::int64_t store_bytes_max = 0;  // for cells of conversations that do not compute; 0 = none
   // Bytes that the machine can still give; no function: not looked at.
   std::function<std::int64_t()> memory_available = {};
@@ -141,6 +143,7 @@ class SchedulerThread {
     std::optional<Answer> answer;  // none: its vector is wanted
     std::string cache_group;
     bool keep = true;
+    bool shaped = false;    // rules of its own decide what it may say
     int prompt_tokens = 0;  // 0: resumed
     std::optional<Instant> first_pass;
     double prompt_ms = 0;

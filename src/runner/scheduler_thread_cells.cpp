@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/log.h"
@@ -41,14 +42,16 @@ void SchedulerThread::enter(batch::Newcomer newcomer, bool may_follow) {
 
 void SchedulerThread::begin(batch::Newcomer newcomer, std::optional<Saved> saved) {
   const int held = saved ? saved->length : 0;
-  sequences_.at(newcomer.id).cached_tokens = held;
+  Sequence& sequence = sequences_.at(newcomer.id);
+  sequence.cached_tokens = held;
   if (saved) saved_[newcomer.id] = std::move(*saved);
   flight_.lead(newcomer);
   scheduler_.submit({.id = newcomer.id,
                      .prompt = std::move(newcomer.tokens),
                      .answer_reserve = newcomer.answer_reserve,
                      .held = held,
-                     .wants_vector = newcomer.wants_vector},
+                     .wants_vector = newcomer.wants_vector,
+                     .request = std::hash<std::string>{}(sequence.request)},
                     clock_.now());
   if (newcomer.parked) scheduler_.park(newcomer.id);
 }

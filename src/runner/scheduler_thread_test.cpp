@@ -41,6 +41,25 @@ TEST_F(SchedulerThreadTest, AFailedPassEndsItsSequencesAndNoOther) {
   EXPECT_LE(failed, 2);
 }
 
+struct AnythingGoes final : engine::Grammar {
+  bool allows(engine::Token) const override { return true; }
+  void mask(std::span<float>) const override {}
+  void accept(engine::Token) override {}
+};
+
+TEST_F(SchedulerThreadTest, RulesThatTakeTooLongForATokenEndTheirOwnSequence) {
+  options_.rules_max = Duration(-1);  // whatever they take is too long
+  const auto thread = make(2);
+  ASSERT_TRUE(thread->start(sequence(1), std::make_unique<AnythingGoes>()));
+  ASSERT_TRUE(thread->start(sequence(2)));
+  for (const SequenceId id : {1, 2}) seen_.wait_over(id);
+  const auto shaped = seen_.answer(1);
+  ASSERT_TRUE(shaped.error);
+  EXPECT_EQ(shaped.error->reason, "grammar_too_complex");
+  EXPECT_EQ(shaped.text, "");
+  EXPECT_EQ(seen_.answer(2).text, alone(sequence(2)).text);
+}
+
 TEST_F(SchedulerThreadTest, AbortedPassesChangeNothing) {
   faults_->aborted_passes = {2, 3, 7, 8, 20};
   const auto thread = make(3);

@@ -18,6 +18,7 @@
 #include "platform/process.h"
 #include "runner/canned_answer.h"
 #include "runner/embedding_call.h"
+#include "runner/visitor.h"
 
 namespace flotilla::runner {
 namespace {
@@ -116,18 +117,13 @@ struct PrepareEmbeddings {
   Result<PreparedEmbeddings> operator()() { return prepare_embeddings(body, headers, *tools); }
 };
 
-Error too_slow(Duration limit) {
+Error too_slow(const TextPool::Limits& limits) {
   return Error{.code = Code::InvalidArgument,
-               .message = fmt::format("the tools, response_format or grammar took longer than {} s "
-                                      "to compile; make them simpler",
-                                      to_s(limit)),
+               .message = fmt::format("the request took longer than {} s to prepare, or its tools, "
+                                      "response_format or grammar longer than {} s to compile; "
+                                      "make it simpler",
+                                      to_s(limits.all), to_s(limits.slow)),
                .reason = "grammar_too_complex"};
-}
-
-// Every thread for text compiles what nobody waits for: nothing else can be prepared.
-[[noreturn]] void restart() {
-  log::error("runner: all threads for text are stuck in grammars; the runner starts anew");
-  std::_Exit(3);
 }
 
 }  // namespace
@@ -154,12 +150,13 @@ Service::Service(Executor executor, engine::LoadedModel model, const ServiceOpti
   add_routes();
   http::ServerOptions server;
   server.body_max_bytes = kBodyMaxBytes;
+  server.connections_max = options_.connections_max;
   server.error_response = [](int status, std::string_view message, std::string_view path) {
     const Error error{.code = api::code_of_status(status), .message = std::string(message)};
     return http::json_response(status, forms::error_body_for(path, error));
   };
   server_ = std::make_unique<http::Server>(
-      executor_, [this](http::Exchange& exchange) { return router_.handle(exchange); }, server);
+      executor_, [this](http::Exchange& exchange) { return handle(exchange); }, server);
 }
 
 Service::~Service() {
@@ -241,6 +238,18 @@ void Service::add_routes() {
   });
 }
 
+Awaitable<void> Service::handle(http::Exchange& exchange) {
+  const auto may = check_visitor(exchange.request());
+  if (may) {
+    co_await router_.handle(exchange);
+    co_return;
+  }
+  http::Response response =
+      http::json_response(api::http_status(may.error().code),
+                          forms::error_body_for(exchange.request().path(), may.error()));
+  co_await exchange.respond(std::move(response));
+}
+
 // What the gateway says of a request that computes, unless there is no room for it.
 Result<CallHeaders> Service::admit(const http::Exchange& exchange) const {
   if (draining_ || *calls_ >= options_.requests_max) {
@@ -276,10 +285,11 @@ Awaitable<void> Service::chat(http::Exchange& exchange) {
                   .tools = tools_,
                   .random = random_seed(),
                   .breadcrumb = breadcrumb_};
-  auto in_time = co_await text_.run_within(std::move(prepare), options_.compile_max);
-  if (!in_time && text_.overdue() >= options_.text_threads) restart();
-  Result<PreparedChat> prepared =
-      in_time ? std::move(*in_time) : fail(too_slow(options_.compile_max));
+  restart_if_stuck();
+  auto in_time =
+      co_await text_.run_within(std::move(prepare), options_.text_max, headers->cache_group);
+  restart_if_stuck();
+  Result<PreparedChat> prepared = in_time ? std::move(*in_time) : fail(too_slow(options_.text_max));
   if (link->gone || exchange.client_gone()) co_return;
   if (!prepared) {
     http::Response response = error_response(prepared.error());
@@ -333,6 +343,21 @@ Awaitable<void> Service::embeddings(http::Exchange& exchange) {
   co_await call.run();
 }
 
+// Where every thread for text has been busy with what nobody waits for, and for long, nothing can
+// be prepared any more. The bounds before the libraries are what keeps it from that.
+void Service::restart_if_stuck() {
+  if (text_.overdue() < options_.text_threads) {
+    stuck_since_ = Instant::max();
+    return;
+  }
+  const Instant now = clock_.now();
+  if (stuck_since_ == Instant::max()) stuck_since_ = now;
+  if (now - stuck_since_ < options_.stuck_max) return;
+  log::error("runner: all threads for text have been stuck for {:.0f} s; the runner starts anew",
+             to_s(options_.stuck_max));
+  std::_Exit(3);
+}
+
 // Words and counts: nothing of it waits for the engine.
 Awaitable<void> Service::text_answer(http::Exchange& exchange, TextAnswer answer) {
   auto headers = read_call_headers(exchange.request().headers, exchange.request().peer == "unix");
@@ -342,14 +367,16 @@ Awaitable<void> Service::text_answer(http::Exchange& exchange, TextAnswer answer
     co_return;
   }
   http::Request request = exchange.take_request();
+  std::string group = headers->cache_group;
   AnswerText work{.answer = answer,
                   .body = std::move(request.body),
                   .headers = std::move(*headers),
                   .tools = tools_};
-  auto in_time = co_await text_.run_within(std::move(work), options_.compile_max);
-  if (!in_time && text_.overdue() >= options_.text_threads) restart();
+  restart_if_stuck();
+  auto in_time = co_await text_.run_within(std::move(work), options_.text_max, std::move(group));
+  restart_if_stuck();
   const Result<std::string> made =
-      in_time ? std::move(*in_time) : fail(too_slow(options_.compile_max));
+      in_time ? std::move(*in_time) : fail(too_slow(options_.text_max));
   http::Response response = made ? http::json_response(200, *made) : error_response(made.error());
   co_await exchange.respond(std::move(response));
 }

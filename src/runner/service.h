@@ -22,8 +22,11 @@ struct ServiceOptions {
   std::string version;      // of the program
   std::string node;         // in x_flotilla where the gateway names none
   int requests_max = 2048;  // at once; more are answered 429
-  int text_threads = 2;
-  Duration compile_max = std::chrono::seconds(2);  // a request's own rules: longer is its fault
+  int connections_max = 20000;
+  int text_threads = 3;  // of which one cache group's requests never have all
+  // What a request's text may take: all of it, and its own rules. Longer is its fault.
+  TextPool::Limits text_max = {.all = std::chrono::seconds(10), .slow = std::chrono::seconds(2)};
+  Duration stuck_max = std::chrono::seconds(60);  // all threads for text with what nobody awaits
   int canned_chunks = 0;  // > 0: every answer is so many words at once (measurements)
   CallOptions call;
   SchedulerOptions scheduler;
@@ -53,6 +56,7 @@ class Service {
 
  private:
   Result<CallHeaders> admit(const http::Exchange& exchange) const;
+  Awaitable<void> handle(http::Exchange& exchange);
   Awaitable<void> chat(http::Exchange& exchange);
   Awaitable<void> embeddings(http::Exchange& exchange);
   Awaitable<void> text_answer(http::Exchange& exchange, TextAnswer answer);
@@ -62,6 +66,7 @@ class Service {
   Awaitable<void> events(http::Exchange& exchange);
   Awaitable<void> start_drain(http::Exchange& exchange);
   void add_routes();
+  void restart_if_stuck();
 
   const Executor executor_;
   const ServiceOptions options_;
@@ -76,6 +81,7 @@ class Service {
   std::unique_ptr<http::Server> server_;
   // Chat requests that are being answered. Shared: a request that is cut may outlive this object.
   const std::shared_ptr<int> calls_ = std::make_shared<int>(0);
+  Instant stuck_since_ = Instant::max();  // no thread was left for text
   bool draining_ = false;
   bool closing_ = false;
 };

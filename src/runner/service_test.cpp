@@ -133,6 +133,21 @@ TEST_F(ServiceTest, OverTcpTheGatewaysHeadersMeanNothing) {
   EXPECT_EQ(s.bytes.find("chatcmpl-r1"), std::string::npos);
 }
 
+TEST_F(ServiceTest, OverTcpAnotherSitesPageGetsNothing) {
+  begin();
+  const auto port = service_->listen_tcp("127.0.0.1", 0);
+  ASSERT_TRUE(port);
+  http::Client tcp(io_.get_executor(),
+                   {.unix_path = {}, .host = "127.0.0.1", .port = *port, .base_path = {}});
+  http::Request form = request(body(R"("max_tokens":5)"));
+  form.headers.set("Content-Type", "text/plain");
+  EXPECT_EQ(run(tcp.fetch(form, 20s))->status, 415);
+  http::Request drain = request("{}");
+  drain.target = "/runner/drain";
+  EXPECT_EQ(run(tcp.fetch(drain, 20s))->status, 403);
+  EXPECT_EQ(run(tcp.fetch(request(body(R"("max_tokens":5)")), 20s))->status, 200);
+}
+
 TEST_F(ServiceTest, RefusesWithTheReason) {
   fake_.context = 256;
   begin();

@@ -16,6 +16,21 @@ Result<void> check_model(const std::string& model, const CallHeaders& headers,
   return fail(unknown_model(model, tools));
 }
 
+// So much may be asked at once: several contexts, whose count somebody may want to know.
+Result<void> check_size(std::size_t size, std::size_t each, const char* field, const char* unit,
+                        const TextTools& tools) {
+  constexpr std::size_t kContextsMax = 8;
+  constexpr std::size_t kLeast = 64 << 10;
+  const std::size_t most =
+      std::max(kLeast, kContextsMax * each * static_cast<std::size_t>(tools.info.context));
+  if (size <= most) return {};
+  return fail({.code = Code::InvalidArgument,
+               .message = fmt::format("{} has {} {}; {} are taken at once ({} times the context's "
+                                      "{} tokens): send it in parts",
+                                      field, size, unit, most, kContextsMax, tools.info.context),
+               .param = field});
+}
+
 // A prompt may be longer than the context here: that is what a client may want to know.
 Result<std::vector<engine::Token>> prompt_of_messages(const std::string& body,
                                                       const CallHeaders& headers,
@@ -42,6 +57,9 @@ Result<std::string> tokenize_answer(const std::string& body, const CallHeaders& 
     if (!prompt) return fail(prompt.error());
     answer.tokens = std::move(*prompt);
   } else {
+    constexpr std::size_t kTokenBytes = 4;  // about what a token comes to
+    if (auto fits = check_size(request->text.size(), kTokenBytes, "content", "bytes", tools); !fits)
+      return fail(fits.error());
     answer.tokens =
         tools.tokenizer->tokenize(request->text, request->add_special, request->parse_special);
   }
@@ -57,6 +75,8 @@ Result<std::string> detokenize_answer(const std::string& body, const CallHeaders
   const auto request = api::parse_detokenize(body);
   if (!request) return fail(request.error());
   if (auto right = check_model(request->model, headers, tools); !right) return fail(right.error());
+  if (auto fits = check_size(request->tokens.size(), 1, "tokens", "ids", tools); !fits)
+    return fail(fits.error());
   std::string text;
   for (std::size_t i = 0; i < request->tokens.size(); ++i) {
     const std::int32_t token = request->tokens[i];

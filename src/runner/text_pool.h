@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -24,7 +28,8 @@ namespace flotilla::runner {
 // A few threads for work on text: parsing, templates, tokens. The I/O thread awaits what they make.
 class TextPool {
  public:
-  explicit TextPool(int threads) : pool_(static_cast<std::size_t>(threads)) {}
+  explicit TextPool(int threads)
+      : each_max_(std::max(1, threads - 1)), pool_(static_cast<std::size_t>(threads)) {}
   // Finishes what was begun.
   ~TextPool() { pool_.join(); }
 
@@ -37,15 +42,27 @@ class TextPool {
         Start{pool_}, boost::asio::use_awaitable, std::move(work));
   }
 
-  // As run(), but `work` is given a function to call before what may be slow, and from then on has
-  // `limit`: nullopt when that was over first. Its thread is busy until it is done all the same.
+  struct Limits {
+    Duration all;   // from when a thread takes the work
+    Duration slow;  // from when the work says that it may get slow
+  };
+  // As run(), but within limits: `work` is given a function to call before what may be slow.
+  // nullopt when a limit was over first; its thread is busy until it is done all the same. `group`
+  // says whose it is: one group's work never has all of the threads.
   template <class Work>
   Awaitable<std::optional<std::invoke_result_t<Work&, const std::function<void()>&>>> run_within(
-      Work work, Duration limit) {
+      Work work, Limits limits, std::string group = {}) {
     using Value = std::invoke_result_t<Work&, const std::function<void()>&>;
     const Executor home = co_await boost::asio::this_coro::executor;
+    const auto held = groups_;  // may outlive this object
+    while (held->under_way[group] >= each_max_) {
+      const auto turn = std::make_shared<boost::asio::steady_timer>(home, Instant::max());
+      held->turns[group].push_back(turn);
+      co_await turn->async_wait(kAwait);
+    }
+    ++held->under_way[group];
     const auto waiting = std::make_shared<Waiting<Value>>(home);
-    post_work(std::move(work), limit, home, waiting);
+    post_work(std::move(work), limits, home, waiting, std::move(group));
     while (!waiting->value) {
       const auto [aborted] = co_await waiting->timer.async_wait(kAwait);
       if (waiting->value || aborted) continue;
@@ -68,21 +85,44 @@ class TextPool {
     bool given_up = false;
   };
 
+  // Whose work is on the threads, and who waits for its own group's; on the I/O thread.
+  struct Groups {
+    std::map<std::string, int> under_way;
+    std::map<std::string, std::deque<std::shared_ptr<boost::asio::steady_timer>>> turns;
+
+    void end(const std::string& group) {
+      if (--under_way[group] == 0) under_way.erase(group);
+      const auto next = turns.find(group);
+      if (next == turns.end()) return;
+      next->second.front()->cancel();
+      next->second.pop_front();
+      if (next->second.empty()) turns.erase(next);
+    }
+  };
+
   template <class Work, class Value>
-  void post_work(Work work, Duration limit, const Executor& home,
-                 std::shared_ptr<Waiting<Value>> waiting) {
-    boost::asio::post(pool_, [overdue = overdue_, work = std::move(work), limit, waiting,
+  void post_work(Work work, Limits limits, const Executor& home,
+                 std::shared_ptr<Waiting<Value>> waiting, std::string group) {
+    boost::asio::post(pool_, [overdue = overdue_, groups = groups_, group = std::move(group),
+                              work = std::move(work), limits, waiting,
                               guard = boost::asio::make_work_guard(home)]() mutable {
-      const std::function<void()> slow = [&guard, waiting, limit] {
-        boost::asio::post(guard.get_executor(),
-                          [waiting, limit] { waiting->timer.expires_after(limit); });
+      boost::asio::post(guard.get_executor(), [waiting, limits] {
+        if (!waiting->value) waiting->timer.expires_after(limits.all);
+      });
+      const std::function<void()> slow = [&guard, waiting, limits] {
+        boost::asio::post(guard.get_executor(), [waiting, limits] {
+          const Instant end = waiting->timer.expiry();
+          waiting->timer.expires_after(limits.slow);
+          if (waiting->timer.expiry() > end) waiting->timer.expires_at(end);
+        });
       };
       auto value = work(slow);
       boost::asio::post(guard.get_executor(),
-                        [overdue, waiting, value = std::move(value)]() mutable {
+                        [overdue, groups, group, waiting, value = std::move(value)]() mutable {
                           if (waiting->given_up) --*overdue;
                           waiting->value = std::move(value);
                           waiting->timer.cancel();
+                          groups->end(group);
                         });
     });
   }
@@ -106,6 +146,8 @@ class TextPool {
 
   // Shared: work may end after this object did.
   const std::shared_ptr<std::atomic<int>> overdue_ = std::make_shared<std::atomic<int>>(0);
+  const std::shared_ptr<Groups> groups_ = std::make_shared<Groups>();
+  const int each_max_;  // threads that one group's work has at once
   boost::asio::thread_pool pool_;
 };
 

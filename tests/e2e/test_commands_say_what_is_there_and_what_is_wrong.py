@@ -85,3 +85,13 @@ def test_bad_knob_is_named(tmp_path, knob, value):
     done = run_command("serve", "--port", 0, "--state", tmp_path, env=os.environ | {knob: value}, timeout=20)
     assert done.returncode == 1
     assert knob in done.stderr and value in done.stderr
+
+
+def test_what_a_client_wrote_does_not_reach_the_terminal_as_it_is(shared):
+    body = {"model": "\x1b[2Jevil\u009b1m", "messages": [{"role": "user", "content": "hi"}]}
+    status, headers, _ = shared.call("POST", "/v1/chat/completions", body)
+    assert status == 404
+    shown = shared.command("request", headers["x-request-id"])
+    assert shown.returncode == 0 and "evil" in shown.stdout
+    assert "\x1b" not in shown.stdout and "\x9b" not in shown.stdout
+    assert "\x1b" not in shared.command("request", "\x1b[2J").stderr

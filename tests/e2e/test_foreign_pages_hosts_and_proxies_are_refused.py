@@ -84,6 +84,24 @@ def test_answers_are_not_kept_nor_guessed_at(shared):
         assert headers["X-Content-Type-Options"] == "nosniff" and headers["Cache-Control"] == "no-store", path
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/tokenize", "/admin/clusters"])
+def test_who_may_not_ask_sends_no_body(shared, path):
+    """The answer comes while all of the body is still to be sent."""
+    head = (f"POST {path} HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\n"
+            "Expect: 100-continue\r\nContent-Length: 30000000\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as connection:
+        connection.sendall(head.encode())
+        answer = connection.recv(65536).decode()
+    assert answer.startswith("HTTP/1.1 403 ") and "Connection: close" in answer and "evil.example" in answer
+
+
+def test_a_body_that_anybody_may_send_is_small(shared):
+    body = b'{"token":"' + b"x" * 20_000 + b'"}'
+    assert shared.call("POST", "/admin/login", body)[0] == 413
+    assert shared.call("POST", "/nothing/there", body)[0] == 413
+    assert shared.call("POST", "/nothing/there", {})[0] == 404
+
+
 def test_other_sites_cannot_administer(shared):
     own = {"Origin": shared.url}
     assert shared.call("GET", "/admin/clusters", headers=own)[0] == 200
