@@ -248,7 +248,7 @@ Result<std::uint64_t> Parser::read_tensor(const std::string& tensor, std::uint64
     header_.vocabulary = static_cast<std::int64_t>(elements / std::max<std::uint64_t>(row, 1));
     header_.embedding_bytes = static_cast<std::int64_t>(bytes);
   }
-  if (dimensions == 2 && type.block > 1 && elements / row < kSmallRows) {
+  if (dimensions == 2 && type.block > 1 && row > 0 && elements / row < kSmallRows) {
     ++header_.small_quantized;
     header_.small_quantized_name = tensor;
   }
