@@ -1122,6 +1122,7 @@ export interface EmbeddingsAnswer {
   data: Record<string, unknown>[];
   model?: string;
   usage?: Record<string, unknown>;
+  x_flotilla?: ServedBy;
 }
 
 // One of content (llama-server's), prompt (vLLM's) and messages.

@@ -33,7 +33,7 @@ Awaitable<void> refuse(http::Exchange& exchange, Error error) {
 
 Result<void> may_send(Service& service, const http::Request& request, Door door) {
   if (door == Door::Administer) return service.guard.may_administer(request, service.clock.now());
-  const auto caller = may_enter(service, request);
+  const auto caller = has_entered(service, request);  // charged once, by who answers
   if (!caller) return fail(caller.error());
   return {};
 }
