@@ -26,8 +26,8 @@ std::vector<float> rms_norm(InstructionSet set, const std::vector<float>& from,
   return to;
 }
 
-// The mean is a sum of n squares in floats: its relative error is at most (n / 16 + 16) * 2^-24, and
-// half of that reaches the result, beside three roundings.
+// The mean is a sum of n squares in floats: its relative error is at most (n / 16 + 16) * 2^-24,
+// and half of that reaches the result, beside three roundings.
 TEST(RowOperations, RmsNormIsTheDefinitionAndTheSameBitsInEverySet) {
   Random random(1);
   for (const int count : {1, 15, 16, 17, 64, 100, 576, 2048}) {
