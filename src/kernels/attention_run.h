@@ -130,7 +130,6 @@ class BlockRun {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) q[v] = Ops::load(query + 16 * v);
     typename Ops::Four four[4];
-#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       Vector products[4];
 #pragma GCC unroll 4
@@ -214,7 +213,6 @@ class BlockRun {
 #pragma GCC unroll 4
     for (int h = 0; h < Heads; ++h) queries[h] = query(0, head + h);
     typename Ops::Four four[Heads][4];
-#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       Vector products[Heads][4];
 #pragma GCC unroll 4
