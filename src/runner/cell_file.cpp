@@ -57,7 +57,9 @@ CellFileHead parse_head(const Front& front, std::string_view text) {
   head.group = text.substr(sizeof(Front), front.group_bytes);
   head.tokens.resize(front.tokens);
   const std::string_view tokens = text.substr(sizeof(Front) + front.group_bytes);
-  std::memcpy(head.tokens.data(), tokens.data(), front.tokens * sizeof(engine::Token));
+  // Without any there is no memory to copy to.
+  if (front.tokens > 0)
+    std::memcpy(head.tokens.data(), tokens.data(), front.tokens * sizeof(engine::Token));
   return head;
 }
 
