@@ -124,7 +124,7 @@ Result<CellFile> read_cell_file(const std::filesystem::path& file, std::string_v
     return bad(file, "was changed, or is another's");
   }
   CellFile out{.head = parse_head(front, head), .cells = std::vector<std::byte>(cells.size())};
-  std::memcpy(out.cells.data(), cells.data(), cells.size());
+  if (!cells.empty()) std::memcpy(out.cells.data(), cells.data(), cells.size());
   return out;
 }
 
