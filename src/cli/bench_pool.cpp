@@ -57,7 +57,8 @@ Task<bool> run_conversations(Executor executor, ConversationFlags flags) {
       co_await reach_measured(executor, flags.url, flags.options.model, flags.options.key);
   if (!at) co_return fail(at.error());
   flags.options.model = at->model;
-  const auto seen = co_await client::run_conversations(executor, *at->client, flags.options);
+  const SystemClock clock;
+  const auto seen = co_await client::run_conversations(executor, *at->client, flags.options, clock);
   if (!seen) co_return fail(seen.error());
   const client::ConversationReport report = client::report_of(*seen);
   fmt::print("{}", flags.json ? client::conversation_json(report) + "\n"

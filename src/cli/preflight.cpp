@@ -78,7 +78,8 @@ Task<void> use_all(Executor executor, http::Client& client, int width, int conte
   co_return Result<void>{};
 }
 
-// Starts a runner with these settings, uses it, and says how much memory it holds then.
+// Starts a runner with these settings, uses it, and says how much memory it holds then, with the
+// cells that it was given and nobody has filled.
 Result<std::int64_t> measure(const api::RunnerSpec& spec, int context) {
   const std::string socket = "/tmp/flotilla-preflight-" + random_hex(6) + ".sock";
   api::RunnerSpec served = spec;
@@ -100,7 +101,7 @@ Result<std::int64_t> measure(const api::RunnerSpec& spec, int context) {
     if (!used) {
       out = fail(used.error());
     } else if (const auto bytes = platform::resident_bytes(runner->pid())) {
-      out = *bytes;
+      out = *bytes + platform::untouched_bytes(runner->pid());
     }
   }
   runner->signal(SIGKILL);

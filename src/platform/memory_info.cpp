@@ -1,6 +1,8 @@
 #include "platform/memory_info.h"
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 
@@ -40,6 +42,9 @@ std::optional<std::int64_t> resident_bytes(int pid) {
     return std::nullopt;
   return static_cast<std::int64_t>(info.pti_resident_size);
 }
+
+// zero_pages touches there.
+std::int64_t untouched_bytes(int) { return 0; }
 
 std::optional<std::int64_t> memory_kills(const std::filesystem::path&) { return std::nullopt; }
 
@@ -87,6 +92,37 @@ std::optional<std::int64_t> resident_bytes(int pid) {
   const auto kib = find_number(text, "VmRSS:");
   if (!kib) return std::nullopt;
   return *kib * 1024;
+}
+
+std::int64_t untouched_bytes(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/smaps", pid));
+  std::int64_t out = 0;
+  std::int64_t size = 0;  // of the mapping whose lines these are, and what of it is taken
+  std::int64_t taken = 0;
+  bool ours = false;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (!name.ends_with(':')) {  // FROM-TO rw-p OFFSET DEVICE INODE [PATH]
+      std::string rights;
+      std::string skipped;
+      std::string inode;
+      words >> rights >> skipped >> skipped >> inode;
+      ours = rights == "rw-p" && inode == "0";
+      size = taken = 0;
+    } else if (name == "Size:") {
+      words >> size;
+    } else if (name == "Rss:" || name == "Swap:") {
+      std::int64_t kib = 0;
+      words >> kib;
+      taken += kib;
+    } else if (name == "VmFlags:" && ours && line.find(" dd") != std::string::npos &&
+               line.find(" nr") == std::string::npos) {
+      out += size - taken;  // not to be dumped, and a promise of memory: a sanitizer's is none
+    }
+  }
+  return out * 1024;
 }
 
 std::optional<std::int64_t> memory_kills(const std::filesystem::path& root) {
