@@ -224,10 +224,18 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
 }
 
 Result<Caller> has_entered(Service& service, const http::Request& request) {
-  auto caller = service.guard.may_use(request, service.clock.now(), service.clock.unix_ms() / 1000);
+  const auto* known = std::any_cast<Caller>(&request.sender);
+  auto caller = known != nullptr ? Result<Caller>(*known)
+                                 : service.guard.may_use(request, service.clock.now(),
+                                                         service.clock.unix_ms() / 1000);
   if (!caller || !service.draining) return caller;
   return fail(Error{
       .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
+}
+
+Result<void> may_administer(Service& service, const http::Request& request) {
+  if (std::any_cast<Administrator>(&request.sender) != nullptr) return {};
+  return service.guard.may_administer(request, service.clock.now());
 }
 
 namespace {

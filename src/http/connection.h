@@ -9,6 +9,8 @@
 
 namespace flotilla::http {
 
+class BodyShare;
+
 // Who connected, and how.
 struct Peer {
   std::string address = "unix";
@@ -22,6 +24,9 @@ struct Peer {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<ServerCore> core, Socket socket, Peer peer);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // Until the connection is closed. The caller keeps it alive.
   Awaitable<void> serve();
@@ -52,6 +57,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = true;
   bool first_ = true;
   std::shared_ptr<ServerExchange> exchange_;  // while a handler runs
+  std::unique_ptr<BodyShare> body_;           // of the request that is read or answered
 };
 
 }  // namespace flotilla::http
