@@ -17,6 +17,7 @@ const SystemClock kClock;
 
 constexpr std::size_t kHeadRead = 4 << 10;
 constexpr std::size_t kBodyRead = 64 << 10;
+constexpr std::size_t kReservedFor = 16;  // when a sixteenth of a body is there
 // A refused client may still be sending: its bytes are read and dropped for so long, since closing
 // at once would reset the connection and take the answer with it.
 constexpr Duration kLingerMax = std::chrono::seconds(10);
@@ -231,7 +232,7 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
       const Io io = co_await channel_->write(parts, core_->options.write_stall);
       if (io != Io::Ok) co_return false;
     }
-    std::optional<HeadError> failed = co_await receive_body(decoder, head.request, *max_bytes);
+    std::optional<HeadError> failed = co_await receive_body(decoder, head, *max_bytes);
     if (!failed) co_return true;
     head.request.body = std::string();
     body_.reset();
@@ -259,19 +260,23 @@ Awaitable<std::optional<std::int64_t>> Connection::admit_body(RequestHead& head)
   co_return std::min(permit.bytes_max, core_->options.body_max_bytes);
 }
 
-Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder, Request& request,
+Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
+                                                             RequestHead& head,
                                                              std::int64_t max_bytes) {
   const auto limit = static_cast<std::size_t>(max_bytes);
-  std::string& body = request.body;
+  std::string& body = head.request.body;
   const Instant begin = kClock.now();
   const Instant end = begin + core_->options.body_timeout;
   Instant deadline = std::min(end, begin + core_->options.body_pace);
   std::size_t paced = 0;  // so much had come when the deadline was last moved
-  body_ = std::make_unique<BodyShare>(core_, request);
+  body_ = std::make_unique<BodyShare>(core_, head.request);
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
     if (body.size() > limit) co_return too_large(max_bytes);
+    // What a text leaves behind as it grows is as large as itself. Who only says that it will be
+    // large gets nothing.
+    if (body.size() >= head.content_length / kReservedFor) body.reserve(head.content_length);
     if (!body_->set(body.size())) {
       co_return HeadError{.status = 503,
                           .message =
