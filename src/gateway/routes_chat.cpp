@@ -81,7 +81,8 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   ticket.key = trace->record().owner;
   ticket.weight = use.weight;
   ticket.bytes = request.body.size();
-  ticket.tokens = use.tokens;
+  ticket.tokens = queue_tokens(chat, request.body.size());
+  ticket.prompt_tokens = tokens_about(request.body.size());
   ticket.conversation =
       conversation_of(request, chat, use.cache_group.empty() ? ticket.key : use.cache_group);
   ticket.deadline = now + service.knobs.request_deadline;
@@ -250,6 +251,8 @@ Result<api::ChatRequest> parse_embeddings(std::string_view body) {
   out.model = std::move(request->model);
   out.user = std::move(request->user);
   out.timeout_s = request->timeout_s;
+  out.raw.prompts = std::move(request->inputs);
+  out.n = static_cast<int>(out.raw.prompts.size());
   return out;
 }
 
@@ -282,7 +285,10 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }
-  auto use = use_key(service.keys, *caller, *pool, request.body.size(), service.clock.now());
+  const bool vectors = parse == &parse_embeddings;
+  const KeyRing::Cost cost{
+      .tokens = tokens_about(request.body.size()), .sequences = parsed->n, .in_turn = vectors};
+  auto use = use_key(service.keys, *caller, *pool, cost, service.clock.now());
   if (!use) {
     Error error = use.error();
     co_await refuse_chat(exchange, *trace, std::move(error));
@@ -291,7 +297,7 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
   trace->enters(pool->alias(), caller->owner);
   ChatRun::Options options = chat_options(service, std::move(pool), std::move(request),
                                           std::move(*parsed), std::move(*use), trace);
-  options.job.embeddings = parse == &parse_embeddings;
+  options.job.embeddings = vectors;
   ChatRun run(exchange, service.executor, std::move(options));
   co_await run.run();
 }
