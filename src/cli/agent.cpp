@@ -1,7 +1,9 @@
 #include "agent/agent.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -9,9 +11,16 @@
 #include "api/model_copy.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "platform/held_program.h"
 #include "platform/machine.h"
 
 namespace flotilla::cli {
+namespace {
+
+// For an engine whose agent is gone, before it is killed.
+constexpr std::chrono::milliseconds kEngineGrace{5000};
+
+}  // namespace
 
 void add_agent_command(CLI::App& app, CommandResult& result) {
   struct Flags {
@@ -21,6 +30,8 @@ void add_agent_command(CLI::App& app, CommandResult& result) {
     bool detach = false;
     bool hold = false;
     std::string copy;
+    bool hold_engine = false;
+    std::vector<std::string> engine;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
@@ -39,7 +50,16 @@ void add_agent_command(CLI::App& app, CommandResult& result) {
                                    "that ends does not wait for them");
   command->add_flag("--hold", flags->hold, "That process")->excludes(detach)->group("");
   command->add_option("--copy", flags->copy, "One end of a model's copy, then ends")->group("");
+  auto* engine = command->add_flag("--hold-engine", flags->hold_engine,
+                                   "Runs the program that follows until stdin ends");
+  engine->group("");
+  command->add_option("engine", flags->engine)->needs(engine)->group("");
   command->callback([flags, &result] {
+    if (flags->hold_engine) {
+      result.exit_code =
+          flags->engine.empty() ? 2 : platform::hold_program(flags->engine, kEngineGrace);
+      return;
+    }
     log::start("agent", log::Level::Info);
     if (!flags->copy.empty()) {
       const auto task = api::parse_copy_task(flags->copy);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/layers.h"
+#include "config/yaml.h"
 #include "gateway/gateway.h"
 
 namespace CLI {
@@ -18,6 +19,7 @@ namespace flotilla::cli {
 
 struct ServeOptions {
   gateway::GatewayOptions gateway;
+  config::Node engines;  // as the file has them
   std::string log_level = "info";
   std::string log_format = "text";
   std::filesystem::path log_file;  // empty = stderr

@@ -18,6 +18,8 @@ MemoryInfo memory_info(const std::filesystem::path& root = "/");
 
 // Resident bytes of a process; nullopt if there is none.
 std::optional<std::int64_t> resident_bytes(int pid);
+// Of a process group's processes together.
+std::int64_t group_resident_bytes(int group);
 
 // How often the kernel has killed for memory in our control group (else on this machine). A step up
 // between two looks says why a process died of SIGKILL. nullopt where it is not counted.
