@@ -72,6 +72,7 @@ int hold_program(const std::vector<std::string>& words, std::chrono::millisecond
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
 
+  ::setpgid(0, 0);  // whoever started us is no part of what we end
   // SIGCHLD comes only while we wait, so none is missed between a look and the wait.
   sigset_t before;
   sigset_t child;
