@@ -99,9 +99,8 @@ TEST_F(ServedModelTest, the_command_is_the_holders_with_the_models_place_and_the
   spec.env = {{"OMP_NUM_THREADS", "2"}};
   const auto command = engine_command("/bin/flotilla", spec, "/m/{port}", 81);
   ASSERT_TRUE(command) << command.error().message;
-  EXPECT_EQ(command->arguments,
-            (std::vector<std::string>{"agent", "--hold-engine", "--", "serve", "--model",
-                                      "/m/{port}", "--port=81"}));
+  EXPECT_EQ(command->arguments, (std::vector<std::string>{"agent", "--hold-engine", "--", "serve",
+                                                          "--model", "/m/{port}", "--port=81"}));
   EXPECT_EQ(command->working_dir, "/opt");
   EXPECT_EQ(command->env.at("AT"), "127.0.0.1:81");
   EXPECT_EQ(command->env.at("OMP_NUM_THREADS"), "2");

@@ -16,17 +16,17 @@
 
 namespace flotilla::agent {
 
-// One runner, or one engine in its holder: its process, what it says on stdout and stderr, its end. The write end of its stdin
-// is its life line: held here and nowhere else, so it ends when this process does, however it does.
-// One thread. Lives until run() returns.
+// One runner, or one engine in its holder: its process, what it says on stdout and stderr, its end.
+// The write end of its stdin is its life line: held here and nowhere else, so it ends when this
+// process does, however it does. One thread. Lives until run() returns.
 class RunnerProcess : public std::enable_shared_from_this<RunnerProcess> {
  public:
   struct Options {
     Executor executor;
     std::string replica = {};
     std::string generation = {};
-    std::string socket = {};  // of an engine its address
-    std::string engine = {};  // its template's name; empty: our runner
+    std::string socket = {};       // of an engine its address
+    std::string engine = {};       // its template's name; empty: our runner
     std::int64_t model_bytes = 0;  // of an engine
     std::filesystem::path log_file = {};
     std::function<void(api::AgentEvent)> on_event = {};  // spawned, loading, ready

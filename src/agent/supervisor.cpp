@@ -72,8 +72,8 @@ Awaitable<void> Supervisor::run(api::StartReplica start) {
     trouble = fmt::format("{} is a model folder, which an engine has to serve",
                           served->files.first.string());
   if (trouble.empty()) {
-    auto process = served->by_engine ? spawn_engine(start, *served)
-                                     : spawn(start, served->files.first);
+    auto process =
+        served->by_engine ? spawn_engine(start, *served) : spawn(start, served->files.first);
     if (process)
       runner.process = std::move(*process);
     else
@@ -184,8 +184,7 @@ std::vector<api::HeldReplica> Supervisor::holds() const {
 std::vector<api::ReplicaUsage> Supervisor::usage() const {
   std::vector<api::ReplicaUsage> out;
   for (const auto& [replica, runner] : runners_)
-    if (runner.process)
-      out.push_back({replica, runner.process->resident_bytes()});
+    if (runner.process) out.push_back({replica, runner.process->resident_bytes()});
   return out;
 }
 

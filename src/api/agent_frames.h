@@ -138,8 +138,8 @@ struct AgentRefused {
 struct ReplicaSpawned {
   std::string replica = {};
   int pid = 0;
-  std::string socket = {};  // connects only after ReplicaReady; of an engine its address
-  std::string engine = {};  // its template's name: who asks it finds out when it is ready
+  std::string socket = {};       // connects only after ReplicaReady; of an engine its address
+  std::string engine = {};       // its template's name: who asks it finds out when it is ready
   std::int64_t model_bytes = 0;  // of an engine
 };
 struct ReplicaLoading {

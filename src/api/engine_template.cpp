@@ -155,20 +155,33 @@ std::string how_to_configure(std::string_view name) {
         name);
   }
   return fmt::format(
-      "describe it in flotilla.yaml on the gateway's host (engines: {{{}: {{command: [...]}}}}) and "
+      "describe it in flotilla.yaml on the gateway's host (engines: {{{}: {{command: [...]}}}}) "
+      "and "
       "start flotilla serve anew",
       name);
 }
 
 const std::vector<std::string_view>& refusable_fields() {
-  static const std::vector<std::string_view> fields = {
-      "chat_template_kwargs", "continue_final_message", "enable_thinking",
-      "frequency_penalty",    "grammar",                "ignore_eos",
-      "logit_bias",           "logprobs",               "min_p",
-      "n",                    "parallel_tool_calls",    "presence_penalty",
-      "reasoning_effort",     "repetition_penalty",     "response_format",
-      "seed",                 "stop",                   "tool_choice",
-      "tools",                "top_k"};
+  static const std::vector<std::string_view> fields = {"chat_template_kwargs",
+                                                       "continue_final_message",
+                                                       "enable_thinking",
+                                                       "frequency_penalty",
+                                                       "grammar",
+                                                       "ignore_eos",
+                                                       "logit_bias",
+                                                       "logprobs",
+                                                       "min_p",
+                                                       "n",
+                                                       "parallel_tool_calls",
+                                                       "presence_penalty",
+                                                       "reasoning_effort",
+                                                       "repetition_penalty",
+                                                       "response_format",
+                                                       "seed",
+                                                       "stop",
+                                                       "tool_choice",
+                                                       "tools",
+                                                       "top_k"};
   return fields;
 }
 

@@ -23,8 +23,8 @@ struct EngineTemplate {
   std::string body_model = "{alias}";           // what requests call the model
   std::string health = "/health";               // answers 200 once the engine serves
   std::string base_path = "/v1";
-  bool model_by_name = false;        // the engine knows the model by its name: no file is looked for
-  bool drops_seed = false;           // a client's seed, too, is not passed on
+  bool model_by_name = false;  // the engine knows the model by its name: no file is looked for
+  bool drops_seed = false;     // a client's seed, too, is not passed on
   std::vector<std::string> lacks = {};  // request fields that it ignores: they are refused
 };
 

@@ -20,8 +20,8 @@ std::int64_t count_of(const json::Object& object, std::string_view name) {
 // OpenAI's words for an end. Empty: the engine says that this is no answer.
 std::string_view finish_of(std::string_view theirs) {
   constexpr std::pair<std::string_view, std::string_view> others[] = {
-      {"eos", "stop"},         {"eos_token", "stop"},   {"stop_sequence", "stop"},
-      {"end_turn", "stop"},    {"max_tokens", "length"}, {"function_call", "tool_calls"},
+      {"eos", "stop"},           {"eos_token", "stop"},    {"stop_sequence", "stop"},
+      {"end_turn", "stop"},      {"max_tokens", "length"}, {"function_call", "tool_calls"},
       {"tool_use", "tool_calls"}};
   for (const std::string_view ours : {"stop", "length", "tool_calls", "content_filter"})
     if (theirs == ours) return ours;
@@ -94,7 +94,7 @@ bool asks(std::string_view field, const json::Value& value) {
   if (const auto* object = value.if_object()) return !object->empty();
   if (const auto* text = value.if_string())
     return !text->empty() && !(field == "tool_choice" && (*text == "auto" || *text == "none"));
-  const double number = value.is_double() ? value.get_double()
+  const double number = value.is_double()  ? value.get_double()
                         : value.is_int64() ? static_cast<double>(value.get_int64())
                                            : 2;
   if (field == "seed") return true;
@@ -219,7 +219,14 @@ ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, bool show_usage)
 Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, double elapsed_ms) {
   if (data == "[DONE]") {
     done_ = true;
-    return Piece{};
+    if (!show_usage_ || told_ || !finished_) return Piece{};
+    Piece last{.chunk = json::to_text(json::Object{{"id", head_.id},
+                                                   {"object", "chat.completion.chunk"},
+                                                   {"created", head_.created},
+                                                   {"model", head_.model},
+                                                   {"choices", json::Array()}})};
+    add_served(last.chunk);
+    return last;
   }
   auto chunk = json::parse_answer_object(data);
   if (!chunk)
@@ -261,12 +268,17 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   for (const char* theirs : {"x_flotilla", "timings", "prompt_progress"}) chunk->erase(theirs);
   piece.chunk = json::to_text(*chunk);
   if (show_usage_ ? usage_only : finishes) {
-    piece.chunk.pop_back();
-    piece.chunk += ",\"x_flotilla\":";
-    append_served_by(piece.chunk, served_);
-    piece.chunk += '}';
+    add_served(piece.chunk);
   }
   return piece;
+}
+
+void ForeignChunks::add_served(std::string& chunk) {
+  told_ = true;
+  chunk.pop_back();
+  chunk += ",\"x_flotilla\":";
+  append_served_by(chunk, served_);
+  chunk += '}';
 }
 
 }  // namespace flotilla::api

@@ -46,14 +46,15 @@ ListedModel first_model(std::string_view models_json);
 std::string_view engine_of_owner(std::string_view owned_by);
 
 // One answer's chunks: id, created, model and the names of parts become ours, usage is hidden from
-// a client that did not ask for it, x_flotilla comes with the last chunk.
+// a client that did not ask for it, x_flotilla comes with the last chunk: one of ours where an
+// engine that was asked for usage tells none.
 class ForeignChunks {
  public:
   ForeignChunks(AnswerHead head, ServedBy served, bool show_usage);
 
   void first_token(double ttft_ms) { served_.ttft_ms = ttft_ms; }
   struct Piece {
-    std::string chunk;     // what the client gets; empty = nothing
+    std::string chunk;      // what the client gets; empty = nothing
     bool has_text = false;  // it carries text, a call or an end: not only the role
   };
   // `elapsed_ms` since the request was sent. An error event comes back as its Error, what is not
@@ -67,7 +68,10 @@ class ForeignChunks {
  private:
   AnswerHead head_;
   ServedBy served_;
+  void add_served(std::string& chunk);
+
   const bool show_usage_;
+  bool told_ = false;  // who served
   bool done_ = false;
   bool finished_ = false;
   std::set<std::int64_t> begun_;  // choices whose role was told

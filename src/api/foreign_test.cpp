@@ -51,8 +51,9 @@ TEST(ForeignBody, a_seed_is_sent_only_if_the_client_sent_one) {
 
 TEST(ForeignBody, what_the_engine_lacks_is_refused_by_name_where_it_is_asked_for) {
   ForeignEngine lacking = engine("m");
-  lacking.lacks = {"n", "logprobs", "response_format", "tool_choice", "parallel_tool_calls",
-                   "top_k", "repetition_penalty", "tools", "seed"};
+  lacking.lacks = {
+      "n",     "logprobs",           "response_format", "tool_choice", "parallel_tool_calls",
+      "top_k", "repetition_penalty", "tools",           "seed"};
   for (const char* harmless :
        {R"("n":1)", R"("n":null)", R"("logprobs":false)", R"("response_format":{"type":"text"})",
         R"("tool_choice":"auto")", R"("parallel_tool_calls":true)", R"("top_k":0)",
@@ -83,23 +84,27 @@ TEST(ForeignBody, thinking_goes_where_other_engines_look_for_it) {
   const auto body = foreign_chat_body(
       R"({"messages":[],"enable_thinking":false,"chat_template_kwargs":{"a":1}})", engine("m"));
   EXPECT_TRUE(has(*body, R"("chat_template_kwargs":{"a":1,"enable_thinking":false})")) << *body;
-  EXPECT_TRUE(has(*foreign_chat_body(R"({"messages":[],"continue_final_message":true})", engine("m")),
-                  R"("add_generation_prompt":false)"));
+  EXPECT_TRUE(
+      has(*foreign_chat_body(R"({"messages":[],"continue_final_message":true})", engine("m")),
+          R"("add_generation_prompt":false)"));
 }
 
 TEST(ProbeAnswer, is_whole_or_says_why_not) {
   const std::string text = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n";
   const std::string end =
-      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\r\n\r\ndata:[DONE]\n\n";
+      "data: "
+      "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\r\n\r\ndata:[DONE]"
+      "\n\n";
   EXPECT_TRUE(check_probe_answer(200, ": keepalive\n\n" + text + end));
   EXPECT_FALSE(check_probe_answer(200, text));
   EXPECT_FALSE(check_probe_answer(200, ""));
   const auto failed = check_probe_answer(
-      200, text + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\n");
+      200,
+      text + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\n");
   ASSERT_FALSE(failed);
   EXPECT_TRUE(has(failed.error().message, "\"error\""));
-  const auto refused = check_probe_answer(
-      404, R"({"error": "arange(): incompatible function arguments"})");
+  const auto refused =
+      check_probe_answer(404, R"({"error": "arange(): incompatible function arguments"})");
   ASSERT_FALSE(refused);
   EXPECT_TRUE(has(refused.error().message, "arange()")) << refused.error().message;
 }
@@ -154,10 +159,18 @@ TEST(ForeignChunks, usage_is_shown_to_a_client_that_asked_with_who_served_in_the
   EXPECT_TRUE(has(usage->chunk, R"("node":"gpu")"));
 }
 
+TEST(ForeignChunks, who_served_is_told_though_the_engine_tells_no_usage) {
+  ForeignChunks chunks(head(), served(), true);
+  EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
+  const auto last = chunks.rewrite("[DONE]", 11);
+  EXPECT_TRUE(has(last->chunk, R"("choices":[],"x_flotilla")")) << last->chunk;
+  EXPECT_FALSE(last->has_text);
+}
+
 TEST(ForeignChunks, the_role_is_told_once_and_is_no_text_and_thoughts_have_our_name) {
   ForeignChunks chunks(head(), served(), false);
-  const auto role = chunks.rewrite(
-      R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})", 1);
+  const auto role =
+      chunks.rewrite(R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})", 1);
   EXPECT_FALSE(role->has_text);
   EXPECT_TRUE(has(role->chunk, "assistant"));
   const auto thought = chunks.rewrite(
@@ -172,7 +185,8 @@ TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
   const auto end = [](std::string_view reason) {
     ForeignChunks chunks(head(), served(), false);
     return chunks.rewrite(
-        fmt::format(R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason), 1);
+        fmt::format(R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason),
+        1);
   };
   EXPECT_TRUE(has(end("eos_token")->chunk, R"("finish_reason":"stop")"));
   EXPECT_TRUE(has(end("max_tokens")->chunk, R"("finish_reason":"length")"));

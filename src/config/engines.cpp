@@ -12,8 +12,8 @@ namespace flotilla::config {
 namespace {
 
 constexpr std::size_t kWordsMax = 200;
-constexpr std::string_view kKeys[] = {"program", "command", "cwd",       "env",   "body_model",
-                                      "health",  "base",    "model",     "seed",  "lacks"};
+constexpr std::string_view kKeys[] = {"program", "command", "cwd",   "env",  "body_model",
+                                      "health",  "base",    "model", "seed", "lacks"};
 
 std::unexpected<Error> wrong(const Node& at, std::string_view where, std::string_view what) {
   return fail(Code::InvalidArgument, fmt::format("{} (line {}) {}", where, at.at.line, what));
@@ -45,7 +45,8 @@ class EngineReader {
 
   Result<api::EngineTemplate> read(const Node& node) {
     if (node.kind != Node::Kind::Null && !node.is_map())
-      return wrong(node, where_, fmt::format("is {}; it takes a map, NAME: VALUE a line", shown(node)));
+      return wrong(node, where_,
+                   fmt::format("is {}; it takes a map, NAME: VALUE a line", shown(node)));
     // The program's place is in the command, wherever that stands.
     if (const Node* command = node.is_map() ? node.find("command") : nullptr)
       if (auto taken = take(*command); !taken) return fail(taken.error());
@@ -74,7 +75,8 @@ class EngineReader {
     if (member.key == "env") return take_env(member, place);
     if (member.key == "lacks") return take_lacks(member, place);
     if (member.key == "body_model") return text(out_.body_model);
-    if (member.key == "model") return take_choice(member, place, "path", "name", out_.model_by_name);
+    if (member.key == "model")
+      return take_choice(member, place, "path", "name", out_.model_by_name);
     if (member.key == "seed") return take_choice(member, place, "client", "never", out_.drops_seed);
     if (member.key == "program") return take_program(member, place);
     if (member.key == "cwd" || member.key == "health" || member.key == "base") {
@@ -85,14 +87,16 @@ class EngineReader {
       if (into.starts_with('/') || (member.key == "base" && into.empty())) return {};
       return wrong(member, place, fmt::format("is {}; it begins with /", shown(member)));
     }
-    return wrong(member, place, fmt::format("is no part of an engine;{} there are {}",
-                                            did_you_mean(member.key, kKeys), fmt::join(kKeys, ", ")));
+    return wrong(member, place,
+                 fmt::format("is no part of an engine;{} there are {}",
+                             did_you_mean(member.key, kKeys), fmt::join(kKeys, ", ")));
   }
 
   Result<void> take_program(const Node& member, const std::string& place) {
     if (member.kind != Node::Kind::Text || !is_program(member.text))
-      return wrong(member, place,
-                   fmt::format("is {}; it takes a name in PATH or an absolute path", shown(member)));
+      return wrong(
+          member, place,
+          fmt::format("is {}; it takes a name in PATH or an absolute path", shown(member)));
     if (out_.command.empty()) out_.command.emplace_back().emplace_back();
     out_.command.front().front() = member.text;
     return {};
@@ -100,23 +104,28 @@ class EngineReader {
 
   Result<void> take_command(const Node& member, const std::string& place) {
     if (!member.is_list() || member.items.empty() || member.items.size() > kWordsMax)
-      return wrong(member, place,
-                   fmt::format("is {}; it takes a list of words, the program first", shown(member)));
+      return wrong(
+          member, place,
+          fmt::format("is {}; it takes a list of words, the program first", shown(member)));
     out_.command.clear();
     for (const Node& item : member.items) {
       auto& part = out_.command.emplace_back();
       const auto words = item.is_list() ? std::span(item.items) : std::span(&item, 1);
       for (const Node& word : words) {
         if (word.kind != Node::Kind::Text && word.kind != Node::Kind::Number)
-          return wrong(word, place, fmt::format("has {}; its words are texts, or lists of words that "
-                                                "belong together", shown(word)));
+          return wrong(word, place,
+                       fmt::format("has {}; its words are texts, or lists of words that "
+                                   "belong together",
+                                   shown(word)));
         part.push_back(word.text);
       }
       if (part.empty()) return wrong(item, place, "has an empty list");
     }
     if (!is_program(out_.command.front().front()))
-      return wrong(member, place, fmt::format("begins with \"{}\"; its program is a name in PATH or "
-                                              "an absolute path", out_.command.front().front()));
+      return wrong(member, place,
+                   fmt::format("begins with \"{}\"; its program is a name in PATH or "
+                               "an absolute path",
+                               out_.command.front().front()));
     return {};
   }
 
@@ -124,8 +133,8 @@ class EngineReader {
     if (!member.is_map()) return wrong(member, place, "takes a map, NAME: VALUE a line");
     for (const Node& variable : member.items) {
       if (!is_variable(variable.key))
-        return wrong(variable, place, fmt::format("has \"{}\"; a variable's name is A-Z, 0-9 and _",
-                                                  variable.key));
+        return wrong(variable, place,
+                     fmt::format("has \"{}\"; a variable's name is A-Z, 0-9 and _", variable.key));
       if (variable.is_list() || variable.is_map() || variable.kind == Node::Kind::Null)
         return wrong(variable, place + "." + variable.key, "takes a text");
       out_.env[variable.key] = variable.text;
@@ -139,8 +148,9 @@ class EngineReader {
     out_.lacks.clear();
     for (const Node& field : member.items) {
       if (std::ranges::find(known, field.text) == known.end())
-        return wrong(field, place, fmt::format("has {};{} it takes {}", shown(field),
-                                               did_you_mean(field.text, known), fmt::join(known, ", ")));
+        return wrong(field, place,
+                     fmt::format("has {};{} it takes {}", shown(field),
+                                 did_you_mean(field.text, known), fmt::join(known, ", ")));
       out_.lacks.push_back(field.text);
     }
     return {};
@@ -167,8 +177,9 @@ Result<std::vector<api::EngineTemplate>> read_engines(const Node& engines) {
   if (!engines.is_map()) return wrong(engines, "engines", "takes a map, NAME: {…} a line");
   for (const Node& entry : engines.items) {
     if (!is_name(entry.key))
-      return wrong(entry, "engines", fmt::format("has the name \"{}\"; it takes a-z, 0-9, - and _",
-                                                 entry.key.substr(0, 100)));
+      return wrong(
+          entry, "engines",
+          fmt::format("has the name \"{}\"; it takes a-z, 0-9, - and _", entry.key.substr(0, 100)));
     const api::EngineTemplate* shipped = api::find_engine(api::shipped_engines(), entry.key);
     api::EngineTemplate begin = shipped == nullptr ? api::EngineTemplate{} : *shipped;
     begin.name = entry.key;

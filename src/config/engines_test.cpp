@@ -29,7 +29,8 @@ TEST(Engines, one_of_a_shipped_name_begins_with_it) {
 
 TEST(Engines, one_of_another_name_is_what_it_says) {
   const auto engines = read(
-      "mine:\n  program: /opt/mine\n  command: [serve, --port, \"{port}\", [--len, \"{context}\"], 7]\n"
+      "mine:\n  program: /opt/mine\n  command: [serve, --port, \"{port}\", [--len, \"{context}\"], "
+      "7]\n"
       "  env: {WIDTH: \"{batch_size}\", N: 3}\n  body_model: it\n  health: /up\n  base: \"\"\n"
       "  model: name\n  seed: never\n  lacks: [n, tools]\n");
   ASSERT_TRUE(engines) << engines.error().message;

@@ -55,8 +55,8 @@ class SettingsReader {
     if (!value) {
       // A tree's message names the place in it.
       const std::string& words = value.error().message;
-      return problems_.add(member.at, wanted->check ? words
-                                                    : fmt::format("{} is {}", wanted->name(), words));
+      return problems_.add(member.at,
+                           wanted->check ? words : fmt::format("{} is {}", wanted->name(), words));
     }
     if (auto* path = std::get_if<fs::path>(&*value); path != nullptr && !path->empty())
       *path = (folder_ / *path).lexically_normal();

@@ -35,7 +35,8 @@ std::string type_of(const Setting& setting) {
 std::string property(const Setting& setting) {
   std::string out = fmt::format(R"({}: {{{}, "description": {})", api::json_string(setting.key),
                                 type_of(setting), api::json_string(setting.about));
-  if (!setting.varies && setting.schema.empty()) out += R"(, "default": )" + to_json(setting.target.standard);
+  if (!setting.varies && setting.schema.empty())
+    out += R"(, "default": )" + to_json(setting.target.standard);
   return out + "}";
 }
 

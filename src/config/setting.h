@@ -15,8 +15,8 @@
 // flotilla.yaml, its JSON schema and what `flotilla config show` prints.
 namespace flotilla::config {
 
-using Value = std::variant<bool, double, std::string, std::filesystem::path,
-                           std::vector<std::string>, Node>;
+using Value =
+    std::variant<bool, double, std::string, std::filesystem::path, std::vector<std::string>, Node>;
 
 // The variable that a setting is for: its type, its default and where a value goes.
 struct Target {

@@ -89,9 +89,10 @@ Awaitable<std::vector<api::NodePreflight>> Control::ask_nodes(api::ClusterSpec c
     const std::string_view engine = fleet_.engine_for_folders(node);
     if (line.answer.folder && generation.load.engine.empty() &&
         api::find_engine(fleet_.engines(), engine) == nullptr) {
-      line.unserved = fmt::format("{} is a model folder (config.json and *.safetensors), which "
-                                  "engine {} serves here, and that is not configured; {}",
-                                  generation.load.model, engine, api::how_to_configure(engine));
+      line.unserved = fmt::format(
+          "{} is a model folder (config.json and *.safetensors), which "
+          "engine {} serves here, and that is not configured; {}",
+          generation.load.model, engine, api::how_to_configure(engine));
     }
   }
   api::compare_nodes(out, generation.load.model);

@@ -102,12 +102,13 @@ Result<void> Control::check_engine(const api::LoadSpec& load) const {
   std::string known;
   for (const api::EngineTemplate& one : fleet_.engines())
     known += (known.empty() ? "" : ", ") + one.name;
-  return fail(Error{.code = Code::Unprocessable,
-                    .message = fmt::format("there is no engine \"{}\" ({}); {}", load.engine,
-                                           known.empty() ? "none is configured" : "there is " + known,
-                                           api::how_to_configure(load.engine)),
-                    .param = "engine",
-                    .reason = "engine_not_configured"});
+  return fail(
+      Error{.code = Code::Unprocessable,
+            .message = fmt::format("there is no engine \"{}\" ({}); {}", load.engine,
+                                   known.empty() ? "none is configured" : "there is " + known,
+                                   api::how_to_configure(load.engine)),
+            .param = "engine",
+            .reason = "engine_not_configured"});
 }
 
 Task<void> Control::preflight(const api::ClusterSpec& cluster, const GenerationSpec& generation) {

@@ -42,8 +42,7 @@ http::Request EngineProbe::request(std::string method, std::string target) const
   http::Request request;
   request.method = std::move(method);
   request.target = std::move(target);
-  if (!engine_.api_key.empty())
-    request.headers.add("Authorization", "Bearer " + engine_.api_key);
+  if (!engine_.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine_.api_key);
   return request;
 }
 
@@ -58,8 +57,8 @@ Task<void> EngineProbe::health() {
   const auto answer = co_await root_.fetch(std::move(asked), kHealthLimit, kBytesMax);
   if (!answer) co_return fail(answer.error());
   if (answer->status == 200) co_return Result<void>{};
-  co_return fail(Code::Unavailable, fmt::format("its health check answered {} ({})", answer->status,
-                                                engine_.where));
+  co_return fail(Code::Unavailable,
+                 fmt::format("its health check answered {} ({})", answer->status, engine_.where));
 }
 
 Task<void> EngineProbe::list_models() {
@@ -123,9 +122,9 @@ Task<cluster::ReplicaInfo> EngineProbe::meet(int width) {
     info.width = width;
     co_return info;
   }
-  info.batch_reason = fmt::format("{} did not answer two requests at the same time whole: {}",
-                                  engine_.name.empty() ? "the engine" : engine_.name,
-                                  two.error().message);
+  info.batch_reason =
+      fmt::format("{} did not answer two requests at the same time whole: {}",
+                  engine_.name.empty() ? "the engine" : engine_.name, two.error().message);
   // What two at once have broken serves nobody.
   const auto again = co_await answers("hi", 1);
   if (!again) co_return fail(Code::Unavailable, info.batch_reason);

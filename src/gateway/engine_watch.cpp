@@ -58,8 +58,8 @@ Awaitable<void> serve_engine(std::shared_ptr<PoolRuntime> pool,
   info->context = launch->generation->load.context;
   info->model_bytes = static_cast<std::uint64_t>(way.model_bytes);
   log::info("pool {}: {} on {} is ready (width {})", pool->alias(),
-            launch->engine->name.empty() ? "the engine" : launch->engine->name,
-            launch->node.str(), info->width);
+            launch->engine->name.empty() ? "the engine" : launch->engine->name, launch->node.str(),
+            info->width);
   // The probe keeps a reference, so the client stays where it is.
   launch->client = std::move(client);
   launch->heard = pool->now();

@@ -214,8 +214,7 @@ std::string Fleet::host_of(const api::NodeSpec& node) const {
   if (node.has_agent()) return node.host;
   const auto endpoint = http::parse_url(node.url);
   if (!endpoint) return node.url;
-  return fmt::format("{}:{}", node.address.empty() ? endpoint->host : node.address,
-                     endpoint->port);
+  return fmt::format("{}:{}", node.address.empty() ? endpoint->host : node.address, endpoint->port);
 }
 
 Awaitable<void> Fleet::meet(std::vector<api::NodeSpec> nodes) {

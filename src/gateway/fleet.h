@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "api/admin.h"
+#include "api/engine_template.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "gateway/knobs.h"
 #include "gateway/machine.h"
-#include "api/engine_template.h"
 #include "gateway/pool_runtime.h"
 #include "nodes/node_link.h"
 

@@ -123,9 +123,10 @@ void Fleet::serve_http_node(const std::shared_ptr<PoolRuntime>& pool,
                                       .model = node.upstream_model,
                                       .health = {},
                                       .lacks = {}};
-  boost::asio::co_spawn(options_.executor,
-                        serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
-                        boost::asio::detached);
+  boost::asio::co_spawn(
+      options_.executor,
+      serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
+      boost::asio::detached);
 }
 
 // An engine that an agent has started: at 127.0.0.1:PORT of this machine, or by a forward's socket.
@@ -133,7 +134,8 @@ void Fleet::serve_template(const std::shared_ptr<PoolRuntime>& pool,
                            const std::shared_ptr<LaunchRuntime>& launch,
                            const api::ReplicaSpawned& spawned) {
   const api::EngineTemplate* engine = api::find_engine(options_.engines, spawned.engine);
-  if (engine == nullptr) return;  // it was started by a description that is gone, and will not be held
+  if (engine == nullptr)
+    return;  // it was started by a description that is gone, and will not be held
   EngineWay way{.endpoint = {}, .ours_to_start = true, .model_bytes = spawned.model_bytes};
   if (spawned.socket.starts_with('/')) {
     way.endpoint.unix_path = spawned.socket;
@@ -141,19 +143,19 @@ void Fleet::serve_template(const std::shared_ptr<PoolRuntime>& pool,
     way.endpoint = *parsed;
   }
   way.endpoint.base_path = engine->base_path;
-  launch->engine =
-      api::ForeignEngine{.name = engine->name,
-                         .where = fmt::format("{} on {}", engine->name, launch->node.str()),
-                         .api_key = {},
-                         .model = api::fill_text(engine->body_model,
-                                                 {.alias = launch->generation->load.alias,
-                                                  .model = launch->generation->load.model}),
-                         .health = engine->health,
-                         .drops_seed = engine->drops_seed,
-                         .lacks = engine->lacks};
-  boost::asio::co_spawn(options_.executor,
-                        serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
-                        boost::asio::detached);
+  launch->engine = api::ForeignEngine{
+      .name = engine->name,
+      .where = fmt::format("{} on {}", engine->name, launch->node.str()),
+      .api_key = {},
+      .model = api::fill_text(engine->body_model, {.alias = launch->generation->load.alias,
+                                                   .model = launch->generation->load.model}),
+      .health = engine->health,
+      .drops_seed = engine->drops_seed,
+      .lacks = engine->lacks};
+  boost::asio::co_spawn(
+      options_.executor,
+      serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
+      boost::asio::detached);
 }
 
 void Fleet::take(Machine& machine, const api::AgentTelemetry& telemetry) {

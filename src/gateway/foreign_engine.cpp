@@ -33,11 +33,10 @@ class ForeignAnswer {
         answer_(answer),
         clock_(clock),
         sent_(clock.now()),
-        chunks_({.id = "chatcmpl-" + job.request_id,
-                 .created = job.created_unix_s,
-                 .model = job.alias},
-                {.node = node.str(), .replica = node.str(), .queued_ms = job.queued_ms},
-                job.include_usage || !job.stream) {}
+        chunks_(
+            {.id = "chatcmpl-" + job.request_id, .created = job.created_unix_s, .model = job.alias},
+            {.node = node.str(), .replica = node.str(), .queued_ms = job.queued_ms},
+            job.include_usage || !job.stream) {}
 
   void take(std::string_view block) {
     const std::string data = http::sse_data(block);

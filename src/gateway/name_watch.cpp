@@ -101,7 +101,8 @@ struct NameWatch::State : std::enable_shared_from_this<NameWatch::State> {
 
 // Whether it has other addresses than before.
 Awaitable<bool> NameWatch::State::look(std::string name) {
-  const auto [error, found] = co_await resolver.async_resolve(name, "0", tcp::resolver::numeric_service, kAwait);
+  const auto [error, found] =
+      co_await resolver.async_resolve(name, "0", tcp::resolver::numeric_service, kAwait);
   const auto known = names.find(name);
   if (known == names.end()) co_return false;
   const bool first = !std::exchange(known->second.looked, true);

@@ -54,14 +54,14 @@ struct LaunchRuntime {
   cluster::Launch launch;
   NodeId node;
   std::shared_ptr<const GenerationSpec> generation;
-  std::string wire_id;                   // its name at the node's agent
-  std::string machine;  // that agent's (machine_key); empty for an http node
-  std::unique_ptr<http::Client> client;  // set once it is ready
+  std::string wire_id;                       // its name at the node's agent
+  std::string machine;                       // that agent's (machine_key); empty for an http node
+  std::unique_ptr<http::Client> client;      // set once it is ready
   std::optional<api::ForeignEngine> engine;  // not our runner
   Instant heard{};                           // of an engine: its last byte of an answer
-  std::set<Upstream*> upstreams;         // cut when the launch is dropped
-  api::RunnerEvent told;                 // what its runner last said of itself
-  bool dropped = false;                  // serves no more; kept until its runner has ended
+  std::set<Upstream*> upstreams;             // cut when the launch is dropped
+  api::RunnerEvent told;                     // what its runner last said of itself
+  bool dropped = false;                      // serves no more; kept until its runner has ended
 };
 
 // Makes an upstream one of a launch's, for as long as it lives.

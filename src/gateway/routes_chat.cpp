@@ -277,7 +277,8 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
     co_return;
   }
   const auto lacks = pool->lacks();
-  if (auto can = api::check_engine_can(request.body, lacks, fmt::format("{}", fmt::join(pool->engines(), " and ")));
+  if (auto can = api::check_engine_can(request.body, lacks,
+                                       fmt::format("{}", fmt::join(pool->engines(), " and ")));
       !can) {
     Error error = can.error();
     co_await refuse_chat(exchange, *trace, std::move(error));

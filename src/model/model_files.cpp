@@ -152,9 +152,9 @@ Result<Place> place_of(const std::string& model, const fs::path& models_dir) {
   if (failed)
     return fail(Code::NotFound, fmt::format("{}: {}", place.path.string(), failed.message()));
   place.root = named.is_absolute() ? fs::path() : fs::canonical(models_dir, failed);
-  place.leads_out = Error{
-      .code = Code::PermissionDenied,
-      .message = fmt::format("model \"{}\" leads out of {}", model, models_dir.string())};
+  place.leads_out =
+      Error{.code = Code::PermissionDenied,
+            .message = fmt::format("model \"{}\" leads out of {}", model, models_dir.string())};
   // Before the search too: what it does not find it tells by the names of files.
   if (!named.is_absolute() && (failed || !is_inside(real, place.root)))
     return fail(place.leads_out);

@@ -28,14 +28,16 @@ class Names(threading.Thread):
         self.asked = 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((RESOLVER, 53))
+        self.socket.settimeout(0.2)
+        self.closed = False
         self.start()
 
     def run(self):
-        while True:
+        while not self.closed:
             try:
                 query, client = self.socket.recvfrom(512)
-            except OSError:
-                return
+            except TimeoutError:
+                continue
             end = query.index(0, 12) + 5
             kind = struct.unpack(">H", query[end - 4:end - 2])[0]
             name = query[12:end - 5]
@@ -50,6 +52,8 @@ class Names(threading.Thread):
             self.socket.sendto(head + query[12:end] + records, client)
 
     def close(self):
+        self.closed = True
+        self.join()
         self.socket.close()
 
 
@@ -82,6 +86,11 @@ exec unshare -m sh -c 'mount --bind {resolver} /etc/resolv.conf && exec {support
     server.close()
 
 
+def listens(address, port):
+    with socket.socket() as one:
+        return one.connect_ex((address, port)) == 0
+
+
 @pytest.fixture
 def engines():
     """engines(address): an engine at that address and one port for all."""
@@ -92,7 +101,7 @@ def engines():
 
     def start(address):
         started.append(subprocess.Popen([sys.executable, FAKE, str(port), address, "0.2"]))
-        return started[-1]
+        wait_until(f"something listens at {address}", lambda: listens(address, port), 20)
 
     start.port = port
     yield start
@@ -113,7 +122,7 @@ def test_nodes_come_and_go_with_the_addresses(start, names, engines):
     server.put_cluster([{"id": "gpu", "transport": "http", "url": f"http://{NAME}:{engines.port}/v1"}])
     server.load(model="any", alias="pool", batch=False)
     assert nodes(server) == {"gpu-127-0-0-2": True, "gpu-127-0-0-3": True}
-    hosts = {node["id"]: node["host"] for node in server.get_json("/admin/nodes")["nodes"]}
+    hosts = {node["node"]: node["host"] for node in server.get_json("/admin/nodes")["nodes"]}
     assert hosts["gpu-127-0-0-2"] == f"127.0.0.2:{engines.port}"
 
     names.addresses = ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
