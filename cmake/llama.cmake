@@ -62,3 +62,21 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 add_subdirectory(${llama_source} ${CMAKE_BINARY_DIR}/llama.cpp EXCLUDE_FROM_ALL SYSTEM)
 set(CMAKE_CXX_STANDARD ${flotilla_standard})
+
+# Of llama-common what we link: the command lines, presets and downloads of its tools take a fifth of
+# the engine's compile time. Its chat formats are a page each under a hundred pages of headers: together.
+get_target_property(common_sources llama-common SOURCES)
+list(FILTER common_sources EXCLUDE REGEX
+  "^(arg|console|debug|download|hf-cache|imatrix-loader|llguidance|preset|subproc)\\.")
+set_target_properties(llama-common PROPERTIES SOURCES "${common_sources}" UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+foreach(source IN LISTS common_sources)
+  if(source MATCHES "(^chat|parsers/)[^/]*\\.cpp$")
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${llama_source}/common)
+    set_source_files_properties(${source} TARGET_DIRECTORY llama-common PROPERTIES UNITY_GROUP chat)
+  endif()
+endforeach()
+foreach(property LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+  get_target_property(libraries llama-common ${property})
+  list(FILTER libraries EXCLUDE REGEX "cpp-httplib")
+  set_property(TARGET llama-common PROPERTY ${property} ${libraries})
+endforeach()

@@ -19,6 +19,12 @@ function(flotilla_folder name)
   endif()
   if(FLOTILLA_TESTS AND tests)
     add_executable(${name}_test ${tests})
+    # What is tested keeps its own level. With sanitizers -O0 halves a test's compile time.
+    if(FLOTILLA_SANITIZE)
+      set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS -O0)
+    else()
+      set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS -O1)
+    endif()
     target_link_libraries(${name}_test PRIVATE flotilla_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     add_test(NAME unit.${name} COMMAND ${name}_test)
     set_tests_properties(unit.${name} PROPERTIES LABELS unit

@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -20,34 +19,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import support  # noqa: E402
 import vendored  # noqa: E402
-
-class LlamaServer(support.Talks):
-    """Started for one burst: an idle server must not take cores from the one that is measured."""
-
-    def __init__(self, program, folder, slots):
-        import socket
-
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        command = [program, "-m", support.MODEL, "--host", "127.0.0.1", "--port", port, "-np", slots,
-                   "-c", 2048 * slots, "-t", os.cpu_count(), "--no-webui"]
-        with (folder / f"llama-server-{slots}.log").open("ab") as log:
-            self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        support.wait_until("llama-server is ready", self.ready)
-
-    def ready(self):
-        if self.process.poll() is not None:
-            sys.exit(f"bench_gain: llama-server ended with {self.process.returncode}")
-        try:
-            return self.call("GET", "/health")[0] == 200
-        except OSError:
-            return False
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(30)
 
 
 def our_server(folder, batch):
@@ -82,8 +53,8 @@ def main() -> int:
         sides = {
             "flotilla, no batch": ours(False),
             "flotilla, batch": ours(True),
-            "llama-server -np 1": lambda: LlamaServer(program, folder, 1),
-            "llama-server -np 8": lambda: LlamaServer(program, folder, 8),
+            "llama-server -np 1": lambda: vendored.LlamaServer(program, folder, 1),
+            "llama-server -np 8": lambda: vendored.LlamaServer(program, folder, 8),
         }
         seen = {side: [] for side in sides}
         for number in range(options.rounds):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -38,3 +39,30 @@ def build(program: str) -> pathlib.Path:
             if subprocess.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode:
                 sys.exit(f"{program} does not build: {log.name}")
     return path
+
+
+class LlamaServer(support.Talks):
+    """Started for one measurement: an idle server must not take cores from the one that is measured."""
+
+    def __init__(self, program, folder, slots, context=2048):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        command = [program, "-m", support.MODEL, "--host", "127.0.0.1", "--port", port, "-np", slots,
+                   "-c", context * slots, "-t", os.cpu_count(), "--no-webui"]
+        with (folder / f"llama-server-{slots}.log").open("ab") as log:
+            self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        support.wait_until("llama-server is ready", self.ready)
+
+    def ready(self):
+        if self.process.poll() is not None:
+            sys.exit(f"llama-server ended with {self.process.returncode}")
+        try:
+            return self.call("GET", "/health")[0] == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)

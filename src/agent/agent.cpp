@@ -217,8 +217,9 @@ Awaitable<void> Agent::answer(api::AgentCommand question) {
     api::ModelList found = co_await on_pool(disk_, std::move(work));
     say(std::move(found));
   } else if (const auto* preflight = std::get_if<api::Preflight>(&question)) {
-    std::function<api::PreflightAnswer()> work = [asked = *preflight, gpus = gpus_.known()] {
-      return answer_preflight(asked, gpus);
+    std::function<api::PreflightAnswer()> work = [asked = *preflight, gpus = gpus_.known(),
+                                                  runners = supervisor_.pids()] {
+      return answer_preflight(asked, gpus, runners);
     };
     api::PreflightAnswer verdict = co_await on_pool(disk_, std::move(work));
     if (preflight->hash && verdict.model_present && !preflight->spec.synthetic)

@@ -133,9 +133,12 @@ std::vector<int> devices_of(const api::RunnerSpec& spec) {
   return out;
 }
 
-Room room_for(const api::RunnerSpec& spec, const std::vector<api::GpuTelemetry>& gpus) {
+Room room_for(const api::RunnerSpec& spec, const std::vector<api::GpuTelemetry>& gpus,
+              const std::vector<int>& runners) {
   const platform::MemoryInfo memory = platform::memory_info();
-  Room room{.free = memory.available_bytes,
+  std::int64_t taken = 0;
+  for (const int pid : runners) taken += platform::untouched_bytes(pid);
+  Room room{.free = std::max<std::int64_t>(0, memory.available_bytes - taken),
             .total = memory.total_bytes,
             .note = memory.limited_by_group ? " (control group)" : ""};
   if (const auto metal = platform::metal_bytes(); metal && *metal < room.free) {
@@ -159,10 +162,11 @@ Room room_for(const api::RunnerSpec& spec, const std::vector<api::GpuTelemetry>&
 }  // namespace
 
 api::PreflightAnswer answer_preflight(const api::Preflight& question,
-                                      const std::vector<api::GpuTelemetry>& gpus) {
+                                      const std::vector<api::GpuTelemetry>& gpus,
+                                      const std::vector<int>& runners) {
   api::PreflightAnswer answer;
   answer.request = question.request;
-  const Room room = room_for(question.spec, gpus);
+  const Room room = room_for(question.spec, gpus, runners);
   answer.free_bytes = room.free;
   answer.on_devices = room.on_devices;
   if (question.spec.synthetic) {

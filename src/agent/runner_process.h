@@ -41,6 +41,7 @@ class RunnerProcess : public std::enable_shared_from_this<RunnerProcess> {
 
   api::HeldReplica held() const;
   api::ReplicaSpawned spawned() const;
+  int pid() const { return process_.pid(); }
   // Of all its processes.
   std::int64_t resident_bytes() const;
   // What a gateway that came later has missed: spawned and, if it is, ready.

@@ -181,6 +181,13 @@ std::vector<api::HeldReplica> Supervisor::holds() const {
   return out;
 }
 
+std::vector<int> Supervisor::pids() const {
+  std::vector<int> out;
+  for (const auto& [replica, runner] : runners_)
+    if (runner.process) out.push_back(runner.process->pid());
+  return out;
+}
+
 std::vector<api::ReplicaUsage> Supervisor::usage() const {
   std::vector<api::ReplicaUsage> out;
   for (const auto& [replica, runner] : runners_)

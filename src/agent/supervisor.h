@@ -43,6 +43,7 @@ class Supervisor {
   bool empty() const { return runners_.empty(); }
   std::vector<api::HeldReplica> holds() const;
   std::vector<api::ReplicaUsage> usage() const;
+  std::vector<int> pids() const;
   // Looks at the kernel's counter of memory kills: what it counts from now on is news.
   void note_memory_kills();
 

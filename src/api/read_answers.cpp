@@ -132,7 +132,7 @@ Result<ChatEvent> read_chat_event(std::string_view data) {
     std::string text;
     read(delta, "content", text);
     if (text.empty()) read(delta, "reasoning_content", text);
-    event.has_text = event.has_text || !text.empty();
+    event.text += text;
     read(as_object(choice), "finish_reason", event.finish_reason);
   }
   read(object_of(*object, "x_flotilla"), "node", event.node);
@@ -142,23 +142,6 @@ Result<ChatEvent> read_chat_event(std::string_view data) {
   read(usage, "completion_tokens", event.usage.completion_tokens);
   read(object_of(usage, "prompt_tokens_details"), "cached_tokens", event.usage.cached_tokens);
   return event;
-}
-
-Result<ChatAnswerRead> read_chat_answer(std::string_view body) {
-  const auto object = json::parse_object(body);
-  if (!object) return fail(object.error());
-  ChatAnswerRead answer;
-  const json::Array& choices = array_of(*object, "choices");
-  if (choices.empty()) return fail(Code::BadGateway, "the answer has no choice");
-  read(object_of(as_object(choices[0]), "message"), "content", answer.content);
-  const json::Object& usage = object_of(*object, "usage");
-  read(usage, "prompt_tokens", answer.usage.prompt_tokens);
-  read(usage, "completion_tokens", answer.usage.completion_tokens);
-  read(object_of(usage, "prompt_tokens_details"), "cached_tokens", answer.usage.cached_tokens);
-  const json::Object& served = object_of(*object, "x_flotilla");
-  read(served, "node", answer.node);
-  read(served, "ttft_ms", answer.ttft_ms);
-  return answer;
 }
 
 Result<std::vector<std::string>> read_ready_models(std::string_view body) {

@@ -15,7 +15,7 @@ namespace flotilla::api {
 
 // One event of a chat stream.
 struct ChatEvent {
-  bool has_text = false;      // a delta with content or reasoning_content came
+  std::string text;           // of all choices: content, or reasoning_content
   std::string finish_reason;  // of the choice that ended in it
   std::string node;           // that answers; a Flotilla says it in the last chunk
   bool has_usage = false;
@@ -23,15 +23,6 @@ struct ChatEvent {
 };
 // An error event comes back as its Error.
 Result<ChatEvent> read_chat_event(std::string_view data);
-
-// A whole chat answer's first choice.
-struct ChatAnswerRead {
-  std::string content;
-  std::string node;  // of x_flotilla
-  double ttft_ms = 0;
-  Usage usage;
-};
-Result<ChatAnswerRead> read_chat_answer(std::string_view body);
 
 // The models of GET /v1/models that can be asked; another engine's list has no x_flotilla and
 // counts as ready.

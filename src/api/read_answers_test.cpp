@@ -52,12 +52,14 @@ TEST(ReadAnswers, clusters_survive_the_way_through_json) {
 }
 
 TEST(ReadAnswers, chat_events_of_ours_and_of_other_engines) {
-  EXPECT_TRUE(
+  EXPECT_EQ(
       read_chat_event(R"({"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]})")
-          ->has_text);
-  EXPECT_FALSE(
+          ->text,
+      "a");
+  EXPECT_EQ(
       read_chat_event(R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})")
-          ->has_text);
+          ->text,
+      "");
   EXPECT_EQ(
       read_chat_event(R"({"choices":[{"delta":{},"finish_reason":"length"}]})")->finish_reason,
       "length");

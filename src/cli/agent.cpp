@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "agent/model_copy.h"
 #include "api/model_copy.h"
 #include "base/log.h"
@@ -22,7 +20,7 @@ constexpr std::chrono::milliseconds kEngineGrace{5000};
 
 }  // namespace
 
-void add_agent_command(CLI::App& app, CommandResult& result) {
+void add_agent_command(const App& app, CommandResult& result) {
   struct Flags {
     std::string state_id = "none";
     std::string run_dir;
@@ -34,27 +32,28 @@ void add_agent_command(CLI::App& app, CommandResult& result) {
     std::vector<std::string> engine;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
+  const auto command = app.add_subcommand(
       "agent",
       "Start and watch runners on this machine; started by serve, speaks on stdin and stdout");
-  command->add_option("--state-id", flags->state_id, "Which gateway's runners these are");
-  command->add_option("--run-dir", flags->run_dir,
-                      "Lock, logs and sockets (default: agent in the state directory)");
+  command.add_option("--state-id", flags->state_id, "Which gateway's runners these are");
+  command.add_option("--run-dir", flags->run_dir,
+                     "Lock, logs and sockets (default: agent in the state directory)");
   command
-      ->add_option("--grace", flags->grace_s,
-                   "Seconds that runners outlive a gateway that went away")
-      ->envname("AGENT_GRACE_S")
-      ->check(CLI::Range(0, 86400));
-  auto* detach = command->add_flag("--detach", flags->detach,
-                                   "Leaves the runners to a process of its own, so that an ssh "
-                                   "that ends does not wait for them");
-  command->add_flag("--hold", flags->hold, "That process")->excludes(detach)->group("");
-  command->add_option("--copy", flags->copy, "One end of a model's copy, then ends")->group("");
-  auto* engine = command->add_flag("--hold-engine", flags->hold_engine,
-                                   "Runs the program that follows until stdin ends");
-  engine->group("");
-  command->add_option("engine", flags->engine)->needs(engine)->group("");
-  command->callback([flags, &result] {
+      .add_option("--grace", flags->grace_s,
+                  "Seconds that runners outlive a gateway that went away")
+      .environment("AGENT_GRACE_S")
+      .between(0, 86400);
+  const auto detach = command.add_flag("--detach", flags->detach,
+                                       "Leaves the runners to a process of its own, so that an ssh "
+                                       "that ends does not wait for them");
+  command.add_flag("--hold", flags->hold, "That process").excludes(detach).hidden();
+  command.add_option("--copy", flags->copy, "One end of a model's copy, then ends").hidden();
+  command
+      .add_flag("--hold-engine", flags->hold_engine,
+                "Runs the program that follows until stdin ends")
+      .hidden();
+  command.add_option("engine", flags->engine).hidden();
+  command.callback([flags, &result] {
     if (flags->hold_engine) {
       result.exit_code =
           flags->engine.empty() ? 2 : platform::hold_program(flags->engine, kEngineGrace);

@@ -1,7 +1,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -177,30 +176,31 @@ int write_out(const ServerAccess& access) {
 
 }  // namespace
 
-void add_apply_commands(CLI::App& app, CommandResult& result) {
+void add_apply_commands(const App& app, CommandResult& result) {
   auto flags = std::make_shared<ApplyFlags>();
-  auto* applied = app.add_subcommand("apply",
-                                     "Makes a server have the clusters, pools, keys and settings "
-                                     "of a file; done again, it changes "
-                                     "nothing");
-  applied->footer(
+  const auto applied =
+      app.add_subcommand("apply",
+                         "Makes a server have the clusters, pools, keys and settings "
+                         "of a file; done again, it changes "
+                         "nothing");
+  applied.footer(
       "Examples:\n"
       "  flotilla apply -f fleet.yaml --dry-run\n"
       "  flotilla apply -f fleet.yaml --prune\n"
       "Nothing is ever removed of a section that the file does not have.");
-  applied->add_option("-f,--file", flags->file, "YAML, as `flotilla export` writes it; -: stdin")
-      ->required();
-  applied->add_flag("--prune", flags->prune, "Removes what the file's sections do not have");
-  applied->add_flag("--dry-run", flags->dry_run, "Prints the steps and takes none");
-  applied->add_flag("--no-wait", flags->no_wait, "Does not wait until pools are loaded");
-  add_server_flags(*applied, flags->access);
-  applied->callback([flags, &result] { result.exit_code = apply(*flags); });
+  applied.add_option("-f,--file", flags->file, "YAML, as `flotilla export` writes it; -: stdin")
+      .required();
+  applied.add_flag("--prune", flags->prune, "Removes what the file's sections do not have");
+  applied.add_flag("--dry-run", flags->dry_run, "Prints the steps and takes none");
+  applied.add_flag("--no-wait", flags->no_wait, "Does not wait until pools are loaded");
+  add_server_flags(applied, flags->access);
+  applied.callback([flags, &result] { result.exit_code = apply(*flags); });
 
-  auto* exported = app.add_subcommand(
+  const auto exported = app.add_subcommand(
       "export", "Prints what a server has declared as YAML for `flotilla apply`, without secrets");
-  exported->footer("Example:\n  flotilla export > fleet.yaml");
-  add_server_flags(*exported, flags->access);
-  exported->callback([flags, &result] { result.exit_code = write_out(flags->access); });
+  exported.footer("Example:\n  flotilla export > fleet.yaml");
+  add_server_flags(exported, flags->access);
+  exported.callback([flags, &result] { result.exit_code = write_out(flags->access); });
 }
 
 }  // namespace flotilla::cli

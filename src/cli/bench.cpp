@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -87,8 +86,8 @@ int run_burst_command(const BurstFlags& flags) {
 
 }  // namespace
 
-void add_bench_burst(CLI::App& bench, CommandResult& result) {
-  auto* burst = bench.add_subcommand(
+void add_bench_burst(const App& bench, CommandResult& result) {
+  const auto burst = bench.add_subcommand(
       "burst",
       "Sends simultaneous chat requests of exactly the same length to any OpenAI-compatible\n"
       "server and prints what came back. Exit code 1 if an answer was not whole.\n\n"
@@ -98,33 +97,32 @@ void add_bench_burst(CLI::App& bench, CommandResult& result) {
       "  flotilla bench burst http://127.0.0.1:8000 --requests 40 --json\n"
       "  flotilla bench burst http://127.0.0.1:8000 --compare http://127.0.0.1:8080 --rounds 5");
   auto flags = std::make_shared<BurstFlags>();
-  burst->add_option("url", flags->url, "The server")->required();
-  burst->add_option("--requests", flags->options.requests, "Requests at once")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  burst->add_option("--max-tokens", flags->options.max_tokens, "Tokens of each answer, exactly")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  burst->add_option("--model", flags->options.model,
-                    "Alias to ask (default: the only ready model)");
-  burst->add_option("--compare", flags->compare,
-                    "A second server, measured in turns with the first");
-  burst->add_option("--rounds", flags->rounds, "Bursts at each server with --compare")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  burst->add_option("--key", flags->options.key, "API key")->envname("FLOTILLA_API_KEY");
-  burst->add_flag("--json", flags->json, "One line of JSON");
-  burst->callback([flags, &result] { result.exit_code = run_burst_command(*flags); });
+  burst.add_option("url", flags->url, "The server").required();
+  burst.add_option("--requests", flags->options.requests, "Requests at once")
+      .between(1, 10000)
+      .show_default();
+  burst.add_option("--max-tokens", flags->options.max_tokens, "Tokens of each answer, exactly")
+      .between(1, 1000000)
+      .show_default();
+  burst.add_option("--model", flags->options.model, "Alias to ask (default: the only ready model)");
+  burst.add_option("--compare", flags->compare,
+                   "A second server, measured in turns with the first");
+  burst.add_option("--rounds", flags->rounds, "Bursts at each server with --compare")
+      .between(1, 1000)
+      .show_default();
+  burst.add_option("--key", flags->options.key, "API key").environment("FLOTILLA_API_KEY");
+  burst.add_flag("--json", flags->json, "One line of JSON");
+  burst.callback([flags, &result] { result.exit_code = run_burst_command(*flags); });
 }
 
-void add_bench_command(CLI::App& app, CommandResult& result) {
-  auto* bench = app.add_subcommand("bench", "Measures a running server");
-  bench->require_subcommand(1);
-  add_bench_burst(*bench, result);
-  add_bench_stall(*bench, result);
-  add_bench_soak(*bench, result);
-  add_bench_engine(*bench, result);
-  add_pool_benches(*bench, result);
+void add_bench_command(const App& app, CommandResult& result) {
+  const auto bench = app.add_subcommand("bench", "Measures a running server");
+  bench.require_subcommand();
+  add_bench_burst(bench, result);
+  add_bench_stall(bench, result);
+  add_bench_soak(bench, result);
+  add_bench_engine(bench, result);
+  add_pool_benches(bench, result);
 }
 
 }  // namespace flotilla::cli

@@ -11,11 +11,11 @@
 // What the bench commands share.
 namespace flotilla::cli {
 
-void add_bench_burst(CLI::App& bench, CommandResult& result);
-void add_bench_stall(CLI::App& bench, CommandResult& result);
-void add_bench_soak(CLI::App& bench, CommandResult& result);
-void add_bench_engine(CLI::App& bench, CommandResult& result);
-void add_pool_benches(CLI::App& bench, CommandResult& result);  // gateway, sessions
+void add_bench_burst(const App& bench, CommandResult& result);
+void add_bench_stall(const App& bench, CommandResult& result);
+void add_bench_soak(const App& bench, CommandResult& result);
+void add_bench_engine(const App& bench, CommandResult& result);
+void add_pool_benches(const App& bench, CommandResult& result);  // gateway, sessions
 
 // A server that is measured.
 struct Measured {

@@ -2,7 +2,6 @@
 #include <memory>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -202,8 +201,8 @@ int run_engine_command(EngineFlags& flags) {
 
 }  // namespace
 
-void add_bench_engine(CLI::App& bench, CommandResult& result) {
-  auto* engine = bench.add_subcommand(
+void add_bench_engine(const App& bench, CommandResult& result) {
+  const auto engine = bench.add_subcommand(
       "engine",
       "Loads a model in this process and prints what the engine does without a scheduler or a\n"
       "server: the time that `bench stall --engine-alone-ms` compares with.\n\n"
@@ -211,23 +210,23 @@ void add_bench_engine(CLI::App& bench, CommandResult& result) {
       "  flotilla bench engine SmolLM2-135M-Instruct.Q4_1.gguf --width 4");
   auto flags = std::make_shared<EngineFlags>();
   flags->load.width = 8;
-  engine->add_option("model", flags->model, "GGUF file")->required();
-  engine->add_option("--width", flags->load.width, "Slots that decode together")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  engine->add_option("--context", flags->load.context, "Tokens of a slot; 0 = the model's own")
-      ->check(CLI::NonNegativeNumber);
-  engine->add_option("--threads", flags->threads, "Threads that compute; 0 = all usable cores")
-      ->check(CLI::Range(0, 1024));
-  engine->add_option("--prompt-tokens", flags->prompt_tokens, "Tokens to prefill")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
-  engine->add_option("--rounds", flags->rounds, "Prefills, of which the median is shown")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  engine->add_flag("--chunks", flags->chunks, "Also what a prompt's chunk costs beside decoding");
-  engine->add_flag("--json", flags->json, "One line of JSON");
-  engine->callback([flags, &result] { result.exit_code = run_engine_command(*flags); });
+  engine.add_option("model", flags->model, "GGUF file").required();
+  engine.add_option("--width", flags->load.width, "Slots that decode together")
+      .between(1, 64)
+      .show_default();
+  engine.add_option("--context", flags->load.context, "Tokens of a slot; 0 = the model's own")
+      .not_negative();
+  engine.add_option("--threads", flags->threads, "Threads that compute; 0 = all usable cores")
+      .between(0, 1024);
+  engine.add_option("--prompt-tokens", flags->prompt_tokens, "Tokens to prefill")
+      .between(1, 10'000'000)
+      .show_default();
+  engine.add_option("--rounds", flags->rounds, "Prefills, of which the median is shown")
+      .between(1, 100)
+      .show_default();
+  engine.add_flag("--chunks", flags->chunks, "Also what a prompt's chunk costs beside decoding");
+  engine.add_flag("--json", flags->json, "One line of JSON");
+  engine.callback([flags, &result] { result.exit_code = run_engine_command(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -1,7 +1,6 @@
 #include <memory>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/bench.h"
@@ -50,8 +49,8 @@ int run_soak_command(const SoakFlags& flags) {
 
 }  // namespace
 
-void add_bench_soak(CLI::App& bench, CommandResult& result) {
-  auto* soak = bench.add_subcommand(
+void add_bench_soak(const App& bench, CommandResult& result) {
+  const auto soak = bench.add_subcommand(
       "soak",
       "Runs many short generations on any OpenAI-compatible server and prints whether it slowed\n"
       "down or grew: a generation's time at first, at the 500th and at last, and the mean memory "
@@ -61,25 +60,25 @@ void add_bench_soak(CLI::App& bench, CommandResult& result) {
       "  flotilla bench soak http://127.0.0.1:8081 --pid $(pgrep -f 'flotilla runner')");
   auto flags = std::make_shared<SoakFlags>();
   client::SoakOptions& options = flags->options;
-  soak->add_option("url", flags->url, "The server")->required();
-  soak->add_option("--generations", options.generations, "How many in all")
-      ->check(CLI::Range(1, 100'000'000))
-      ->capture_default_str();
-  soak->add_option("--parallel", options.parallel, "How many at once")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  soak->add_option("--max-tokens", options.max_tokens, "Tokens of each answer, exactly")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  soak->add_option("--pid", flags->pids, "Processes on this machine whose memory is watched");
-  soak->add_option("--growth-max", flags->growth_max, "Share of memory that may be added")
-      ->capture_default_str();
-  soak->add_option("--slowdown-max", flags->slowdown_max, "Generation 500 / the first ones")
-      ->capture_default_str();
-  soak->add_option("--model", options.model, "Alias to ask (default: the only ready model)");
-  soak->add_option("--key", options.key, "API key")->envname("FLOTILLA_API_KEY");
-  soak->add_flag("--json", flags->json, "One line of JSON");
-  soak->callback([flags, &result] { result.exit_code = run_soak_command(*flags); });
+  soak.add_option("url", flags->url, "The server").required();
+  soak.add_option("--generations", options.generations, "How many in all")
+      .between(1, 100'000'000)
+      .show_default();
+  soak.add_option("--parallel", options.parallel, "How many at once")
+      .between(1, 1000)
+      .show_default();
+  soak.add_option("--max-tokens", options.max_tokens, "Tokens of each answer, exactly")
+      .between(1, 1'000'000)
+      .show_default();
+  soak.add_option("--pid", flags->pids, "Processes on this machine whose memory is watched");
+  soak.add_option("--growth-max", flags->growth_max, "Share of memory that may be added")
+      .show_default();
+  soak.add_option("--slowdown-max", flags->slowdown_max, "Generation 500 / the first ones")
+      .show_default();
+  soak.add_option("--model", options.model, "Alias to ask (default: the only ready model)");
+  soak.add_option("--key", options.key, "API key").environment("FLOTILLA_API_KEY");
+  soak.add_flag("--json", flags->json, "One line of JSON");
+  soak.callback([flags, &result] { result.exit_code = run_soak_command(*flags); });
 }
 
 }  // namespace flotilla::cli

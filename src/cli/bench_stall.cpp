@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/random.h"
@@ -45,8 +44,8 @@ int run_stall_command(const StallFlags& flags) {
 
 }  // namespace
 
-void add_bench_stall(CLI::App& bench, CommandResult& result) {
-  auto* stall = bench.add_subcommand(
+void add_bench_stall(const App& bench, CommandResult& result) {
+  const auto stall = bench.add_subcommand(
       "stall",
       "Lets a few streams run on any OpenAI-compatible server, sends a long prompt and then small\n"
       "requests, and prints who had to wait. Exit code 1 if a limit was exceeded or an answer\n"
@@ -60,26 +59,26 @@ void add_bench_stall(CLI::App& bench, CommandResult& result) {
       "  flotilla bench stall http://127.0.0.1:8000 --prompt-tokens 3000 --json");
   auto flags = std::make_shared<StallFlags>();
   client::StallOptions& options = flags->options;
-  stall->add_option("url", flags->url, "The server")->required();
-  stall->add_option("--streams", options.streams, "Streams that decode")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  stall->add_option("--prompt-tokens", options.prompt_tokens, "Tokens of the long prompt, about")
-      ->check(CLI::Range(100, 10'000'000))
-      ->capture_default_str();
-  stall->add_option("--small", options.small_requests, "Small requests that come meanwhile")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  stall->add_option("--model", options.model, "Alias to ask (default: the only ready model)");
+  stall.add_option("url", flags->url, "The server").required();
+  stall.add_option("--streams", options.streams, "Streams that decode")
+      .between(1, 1000)
+      .show_default();
+  stall.add_option("--prompt-tokens", options.prompt_tokens, "Tokens of the long prompt, about")
+      .between(100, 10'000'000)
+      .show_default();
+  stall.add_option("--small", options.small_requests, "Small requests that come meanwhile")
+      .between(0, 1000)
+      .show_default();
+  stall.add_option("--model", options.model, "Alias to ask (default: the only ready model)");
   stall
-      ->add_option("--prompt-factor", flags->limits.prompt_factor,
-                   "Limit of the long prompt's first token / alone")
-      ->capture_default_str();
-  stall->add_option("--engine-alone-ms", flags->engine_alone_ms,
-                    "What the engine needs for the prompt without a server (bench engine tells)");
-  stall->add_option("--key", options.key, "API key")->envname("FLOTILLA_API_KEY");
-  stall->add_flag("--json", flags->json, "One line of JSON");
-  stall->callback([flags, &result] { result.exit_code = run_stall_command(*flags); });
+      .add_option("--prompt-factor", flags->limits.prompt_factor,
+                  "Limit of the long prompt's first token / alone")
+      .show_default();
+  stall.add_option("--engine-alone-ms", flags->engine_alone_ms,
+                   "What the engine needs for the prompt without a server (bench engine tells)");
+  stall.add_option("--key", options.key, "API key").environment("FLOTILLA_API_KEY");
+  stall.add_flag("--json", flags->json, "One line of JSON");
+  stall.callback([flags, &result] { result.exit_code = run_stall_command(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -88,13 +87,13 @@ int remove_cluster(const ClusterFlags& flags) {
 
 }  // namespace
 
-void add_cluster_command(CLI::App& app, CommandResult& result) {
+void add_cluster_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<ClusterFlags>();
-  auto* cluster =
+  const auto cluster =
       app.add_subcommand("cluster", "Adds, lists and removes clusters of a running server");
-  cluster->require_subcommand(1);
+  cluster.require_subcommand();
 
-  auto* added = cluster->add_subcommand(
+  const auto added = cluster.add_subcommand(
       "add",
       "Declares a cluster, or changes it: the nodes given are then its nodes.\n\n"
       "Examples:\n"
@@ -102,31 +101,31 @@ void add_cluster_command(CLI::App& app, CommandResult& result) {
       "  flotilla cluster add macs --node mini-a=mini-a.lan --node mini-b=ann@10.0.0.7\n"
       "  flotilla cluster add gpu --node big1*4=big1\n"
       "  flotilla cluster add lab --node big=http://127.0.0.1:8080/v1 --node small");
-  added->add_option("cluster", flags->cluster, "Its id: a-z, 0-9 and -")->required();
+  added.add_option("cluster", flags->cluster, "Its id: a-z, 0-9 and -").required();
   added
-      ->add_option(
+      .add_option(
           "--node", flags->nodes,
           "NAME: a replica on this machine; NAME*COUNT: that many; NAME=[USER@]HOST[:PORT]: one "
           "on another machine, by ssh; NAME*COUNT=HOST: one for each of its devices; NAME=URL: a "
           "server that speaks OpenAI's API")
-      ->required();
-  added->add_option("--label", flags->label, "Name for people");
-  added->add_option("--models-dir", flags->models_dir, "Where relative model paths begin");
-  added->add_option("--upstream-model", flags->model_on_nodes,
-                    "Model name that NAME=URL nodes are asked for (default: the first they list)");
-  add_server_flags(*added, flags->access);
-  added->callback([flags, &result] { result.exit_code = add(*flags); });
+      .required();
+  added.add_option("--label", flags->label, "Name for people");
+  added.add_option("--models-dir", flags->models_dir, "Where relative model paths begin");
+  added.add_option("--upstream-model", flags->model_on_nodes,
+                   "Model name that NAME=URL nodes are asked for (default: the first they list)");
+  add_server_flags(added, flags->access);
+  added.callback([flags, &result] { result.exit_code = add(*flags); });
 
-  auto* listed = cluster->add_subcommand("list", "Prints the clusters and their nodes");
-  add_server_flags(*listed, flags->access);
-  listed->callback([flags, &result] { result.exit_code = list(*flags); });
+  const auto listed = cluster.add_subcommand("list", "Prints the clusters and their nodes");
+  add_server_flags(listed, flags->access);
+  listed.callback([flags, &result] { result.exit_code = list(*flags); });
 
-  auto* removed = cluster->add_subcommand(
+  const auto removed = cluster.add_subcommand(
       "remove",
       "Unloads a cluster's pools and forgets it.\n\nExample:\n  flotilla cluster remove lab");
-  removed->add_option("cluster", flags->cluster, "Its id")->required();
-  add_server_flags(*removed, flags->access);
-  removed->callback([flags, &result] { result.exit_code = remove_cluster(*flags); });
+  removed.add_option("cluster", flags->cluster, "Its id").required();
+  add_server_flags(removed, flags->access);
+  removed.callback([flags, &result] { result.exit_code = remove_cluster(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -79,6 +79,6 @@ std::string Command::summary() const {
   return out;
 }
 
-Command read_command_tree(const CLI::App& program) { return read_command(program, {}); }
+Command read_command_tree(const App& program) { return read_command(program.tree(), {}); }
 
 }  // namespace flotilla::cli

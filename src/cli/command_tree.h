@@ -3,11 +3,9 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli/flags.h"
 
-// What our commands are and take, read from their CLI11 definitions: the one source of --help,
+// What our commands are and take, read from their definitions: the one source of --help,
 // man pages and shell completions.
 namespace flotilla::cli {
 
@@ -34,6 +32,6 @@ struct Command {
 };
 
 // Commands and options without a group are ours alone and left out.
-Command read_command_tree(const CLI::App& program);
+Command read_command_tree(const App& program);
 
 }  // namespace flotilla::cli

@@ -1,7 +1,6 @@
 #include <map>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -78,10 +77,10 @@ int show(ServeSettings& settings, const std::string& server) {
 
 }  // namespace
 
-void add_config_command(CLI::App& app, CommandResult& result) {
-  auto* command = app.add_subcommand("config", "Checks, shows and describes flotilla.yaml");
-  command->require_subcommand(1);
-  command->footer(
+void add_config_command(const App& app, CommandResult& result) {
+  const auto command = app.add_subcommand("config", "Checks, shows and describes flotilla.yaml");
+  command.require_subcommand();
+  command.footer(
       "Examples:\n"
       "  flotilla config check ./flotilla.yaml\n"
       "  flotilla config show --config ./flotilla.yaml\n"
@@ -89,18 +88,19 @@ void add_config_command(CLI::App& app, CommandResult& result) {
   const auto settings = std::make_shared<ServeSettings>();
   const auto text = std::make_shared<std::string>();
 
-  auto* checked = command->add_subcommand("check", "Says what is wrong in a file, line by line");
-  checked->add_option("file", *text, "The file (default: the one that `flotilla serve` reads)");
-  checked->callback([settings, text, &result] { result.exit_code = check(*settings, *text); });
+  const auto checked =
+      command.add_subcommand("check", "Says what is wrong in a file, line by line");
+  checked.add_option("file", *text, "The file (default: the one that `flotilla serve` reads)");
+  checked.callback([settings, text, &result] { result.exit_code = check(*settings, *text); });
 
-  auto* shown = command->add_subcommand(
+  const auto shown = command.add_subcommand(
       "show", "Prints each setting's value and where it comes from; takes the flags of serve");
-  settings->add_flags(*shown);
-  shown->add_option("--server", *text, "A running server, whose stored knobs count too");
-  shown->callback([settings, text, &result] { result.exit_code = show(*settings, *text); });
+  settings->add_flags(shown);
+  shown.add_option("--server", *text, "A running server, whose stored knobs count too");
+  shown.callback([settings, text, &result] { result.exit_code = show(*settings, *text); });
 
-  auto* schema = command->add_subcommand("schema", "Prints the file's JSON schema");
-  schema->callback([settings] { fmt::print("{}", config::json_schema(settings->table())); });
+  const auto schema = command.add_subcommand("schema", "Prints the file's JSON schema");
+  schema.callback([settings] { fmt::print("{}", config::json_schema(settings->table())); });
 }
 
 }  // namespace flotilla::cli

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -70,17 +69,17 @@ int examine(const DoctorFlags& flags) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, CommandResult& result) {
+void add_doctor_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<DoctorFlags>();
-  auto* command = app.add_subcommand(
+  const auto command = app.add_subcommand(
       "doctor",
       "Looks at the server, at every node (its link, its version, its models, its memory), and at\n"
       "every pool and replica; and says what would do about what is wrong. Exit code 1: something\n"
       "has failed.\n\n"
       "Example:\n  flotilla doctor lab");
-  command->add_option("cluster", flags->cluster, "Its id (default: all clusters)");
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = examine(*flags); });
+  command.add_option("cluster", flags->cluster, "Its id (default: all clusters)");
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = examine(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -79,39 +78,39 @@ int remove(const KeyFlags& flags) {
 
 }  // namespace
 
-void add_keys_command(CLI::App& app, CommandResult& result) {
+void add_keys_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<KeyFlags>();
-  auto* command = app.add_subcommand("keys", "Makes, lists and takes back API keys");
-  command->require_subcommand(1);
-  command->footer(
+  const auto command = app.add_subcommand("keys", "Makes, lists and takes back API keys");
+  command.require_subcommand();
+  command.footer(
       "Examples:\n"
       "  flotilla keys add ci --models smollm2-135m-instruct --tokens-per-min 100000\n"
       "  flotilla keys list\n"
       "  flotilla keys remove ci\n"
       "While there is no key, /v1 serves this machine alone, without one.");
-  auto* make = command->add_subcommand("add", "Makes a key and prints its secret, this once");
-  make->add_option("name", flags->spec.name, "What it is for")->required();
-  make->add_option("--models", flags->spec.models, "Aliases that it may ask for (default: all)")
-      ->delimiter(',');
-  make->add_option("--weight", flags->spec.weight, "Its share where keys wait for each other")
-      ->capture_default_str();
-  make->add_option("--requests-per-min", flags->spec.requests_per_min, "0 = no bound");
-  make->add_option("--tokens-per-min", flags->spec.tokens_per_min,
-                   "Prompt and answer; 0 = no bound");
-  make->add_option("--max-in-flight", flags->spec.max_in_flight, "Requests at once; 0 = no bound");
-  make->add_option("--cache-group", flags->spec.cache_group,
-                   "Keys of one group share what is cached of prompts (default: with nobody)");
-  make->add_option("--expires-in-days", flags->expires_in_days, "0 = never")
-      ->check(CLI::NonNegativeNumber);
-  add_server_flags(*make, flags->access);
-  make->callback([flags, &result] { result.exit_code = add(*flags); });
-  auto* show = command->add_subcommand("list", "Shows all keys, without their secrets");
-  add_server_flags(*show, flags->access);
-  show->callback([flags, &result] { result.exit_code = list(*flags); });
-  auto* drop = command->add_subcommand("remove", "Takes a key back; it opens nothing from now on");
-  drop->add_option("key", flags->which, "Its id or name")->required();
-  add_server_flags(*drop, flags->access);
-  drop->callback([flags, &result] { result.exit_code = remove(*flags); });
+  const auto make = command.add_subcommand("add", "Makes a key and prints its secret, this once");
+  make.add_option("name", flags->spec.name, "What it is for").required();
+  make.add_option("--models", flags->spec.models, "Aliases that it may ask for (default: all)")
+      .separated_by(',');
+  make.add_option("--weight", flags->spec.weight, "Its share where keys wait for each other")
+      .show_default();
+  make.add_option("--requests-per-min", flags->spec.requests_per_min, "0 = no bound");
+  make.add_option("--tokens-per-min", flags->spec.tokens_per_min,
+                  "Prompt and answer; 0 = no bound");
+  make.add_option("--max-in-flight", flags->spec.max_in_flight, "Requests at once; 0 = no bound");
+  make.add_option("--cache-group", flags->spec.cache_group,
+                  "Keys of one group share what is cached of prompts (default: with nobody)");
+  make.add_option("--expires-in-days", flags->expires_in_days, "0 = never").not_negative();
+  add_server_flags(make, flags->access);
+  make.callback([flags, &result] { result.exit_code = add(*flags); });
+  const auto show = command.add_subcommand("list", "Shows all keys, without their secrets");
+  add_server_flags(show, flags->access);
+  show.callback([flags, &result] { result.exit_code = list(*flags); });
+  const auto drop =
+      command.add_subcommand("remove", "Takes a key back; it opens nothing from now on");
+  drop.add_option("key", flags->which, "Its id or name").required();
+  add_server_flags(drop, flags->access);
+  drop.callback([flags, &result] { result.exit_code = remove(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -2,7 +2,6 @@
 #include <memory>
 #include <unordered_map>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
@@ -180,65 +179,64 @@ int unload(const UnloadFlags& flags) {
   return 0;
 }
 
-void add_load(CLI::App& app, CommandResult& result) {
+void add_load(const App& app, CommandResult& result) {
   auto flags = std::make_shared<LoadFlags>();
   api::LoadSpec& spec = flags->spec;
-  auto* command = app.add_subcommand(
+  const auto command = app.add_subcommand(
       "load",
       "Loads a model on every node of a cluster and waits until it can be asked.\n\n"
       "Examples:\n"
       "  flotilla load local /models/SmolLM2-135M-Instruct.Q4_1.gguf --batch\n"
       "  flotilla load local big.gguf --alias big --context 8192 --no-wait");
-  command->add_option("cluster", flags->cluster, "The cluster's id")->required();
+  command.add_option("cluster", flags->cluster, "The cluster's id").required();
   command
-      ->add_option("model", spec.model,
-                   "A .gguf, or a folder that an engine serves: absolute, or relative to the "
-                   "cluster's models_dir")
-      ->required();
-  command->add_flag("--batch", spec.batch,
-                    "Several requests at once on each node (continuous batching)");
-  command
-      ->add_option("--batch-size", spec.batch_size, "Sequences at once with --batch (default: 8)")
-      ->check(CLI::Range(1, 64));
-  command->add_option("--alias", spec.alias,
-                      "Name that clients send (default: from the file's name)");
-  command->add_option("--context", spec.context,
-                      "Most tokens of one request (default: the model's)");
-  command->add_option("--kv-type", spec.kv_type, "Type of the KV cache")
-      ->check(CLI::IsMember({"f16", "q8_0"}));
-  command->add_option("--threads", spec.threads,
-                      "Threads of each replica (default: cores / replicas)");
-  command->add_option("--gpu-layers", spec.gpu_layers, "Layers on an accelerator");
-  command->add_option("--chat-template", spec.chat_template,
-                      "Template text instead of the model's own");
-  command->add_option("--engine", spec.engine,
-                      "An engine of the server's flotilla.yaml instead of our runner");
-  command->add_flag("--default", spec.is_default, "Answers unknown model names too");
-  command->add_flag("--force", spec.force, "Loads even if the memory seems too small");
-  command->add_flag(
+      .add_option("model", spec.model,
+                  "A .gguf, or a folder that an engine serves: absolute, or relative to the "
+                  "cluster's models_dir")
+      .required();
+  command.add_flag("--batch", spec.batch,
+                   "Several requests at once on each node (continuous batching)");
+  command.add_option("--batch-size", spec.batch_size, "Sequences at once with --batch (default: 8)")
+      .between(1, 64);
+  command.add_option("--alias", spec.alias,
+                     "Name that clients send (default: from the file's name)");
+  command.add_option("--context", spec.context,
+                     "Most tokens of one request (default: the model's)");
+  command.add_option("--kv-type", spec.kv_type, "Type of the KV cache").one_of({"f16", "q8_0"});
+  command.add_option("--threads", spec.threads,
+                     "Threads of each replica (default: cores / replicas)");
+  command.add_option("--gpu-layers", spec.gpu_layers, "Layers on an accelerator");
+  command.add_option("--chat-template", spec.chat_template,
+                     "Template text instead of the model's own");
+  command.add_option("--engine", spec.engine,
+                     "An engine of the server's flotilla.yaml instead of our runner");
+  command.add_flag("--default", spec.is_default, "Answers unknown model names too");
+  command.add_flag("--force", spec.force, "Loads even if the memory seems too small");
+  command.add_flag(
       "--replace", flags->replace,
       "First unloads what else the cluster serves, this alias with other settings included");
-  command->add_flag("--no-wait", flags->no_wait, "Returns at once");
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = load(*flags); });
+  command.add_flag("--no-wait", flags->no_wait, "Returns at once");
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = load(*flags); });
 }
 
-void add_unload(CLI::App& app, CommandResult& result) {
+void add_unload(const App& app, CommandResult& result) {
   auto flags = std::make_shared<UnloadFlags>();
-  auto* command = app.add_subcommand("unload",
-                                     "Lets a model's requests finish, then ends its runners.\n\n"
-                                     "Example:\n"
-                                     "  flotilla unload local smollm2-135m-instruct");
-  command->add_option("cluster", flags->cluster, "The cluster's id")->required();
-  command->add_option("alias", flags->alias, "The model (default: the cluster's only one)");
-  command->add_flag("--force", flags->force, "Cuts running requests");
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = unload(*flags); });
+  const auto command =
+      app.add_subcommand("unload",
+                         "Lets a model's requests finish, then ends its runners.\n\n"
+                         "Example:\n"
+                         "  flotilla unload local smollm2-135m-instruct");
+  command.add_option("cluster", flags->cluster, "The cluster's id").required();
+  command.add_option("alias", flags->alias, "The model (default: the cluster's only one)");
+  command.add_flag("--force", flags->force, "Cuts running requests");
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = unload(*flags); });
 }
 
 }  // namespace
 
-void add_load_commands(CLI::App& app, CommandResult& result) {
+void add_load_commands(const App& app, CommandResult& result) {
   add_load(app, result);
   add_unload(app, result);
 }

@@ -1,23 +1,22 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "cli/pages.h"
 #include "platform/process.h"
 
 int main(int argc, char** argv) {
   using namespace flotilla::cli;
   if (std::getenv("FLOTILLA_CORE_DUMPS") == nullptr) flotilla::platform::leave_no_core_dumps();
-  CLI::App app{
+  Program app{
       "Flotilla serves one language model to many users from a few machines.\n\n"
       "Examples:\n"
       "  flotilla serve\n"
       "  flotilla cluster add local --node local*2\n"
       "  flotilla load local /models/SmolLM2-135M-Instruct.Q4_1.gguf --batch\n"
       "  flotilla status --watch\n"};
-  app.require_subcommand(1);
+  app.require_subcommand();
   CommandResult result;
   add_serve_command(app, result);
   add_config_command(app, result);
@@ -38,12 +37,8 @@ int main(int argc, char** argv) {
   add_preflight_command(app, result);
   add_bench_command(app, result);
   add_page_commands(app, result);
-  auto* version = app.add_subcommand("version", "Prints the version");
-  version->callback([] { std::printf("flotilla %s\n", FLOTILLA_VERSION); });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  const auto version = app.add_subcommand("version", "Prints the version");
+  version.callback([] { std::printf("flotilla %s\n", FLOTILLA_VERSION); });
+  if (const auto ended = app.parse(argc, argv)) return *ended;
   return result.exit_code;
 }

@@ -2,7 +2,6 @@
 #include <memory>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -146,43 +145,43 @@ int cancel(const SyncFlags& flags) {
   return 0;
 }
 
-void add_sync(CLI::App& command, CommandResult& result) {
+void add_sync(const App& command, CommandResult& result) {
   auto flags = std::make_shared<SyncFlags>();
-  auto* added = command.add_subcommand(
+  const auto added = command.add_subcommand(
       "sync",
       "Copies a model to the nodes that lack it, and shows how far each is. Ctrl-C ends the "
       "showing; the server goes on copying.\n\n"
       "Examples:\n"
       "  flotilla model sync lab SmolLM2-135M-Instruct.Q4_1.gguf\n"
       "  flotilla model sync --cancel t1");
-  auto* cluster = added->add_option("cluster", flags->spec.cluster, "Its id");
-  auto* model = added->add_option("model", flags->spec.model, "Its path in models_dir");
-  added->add_option("--node", flags->spec.nodes,
-                    "Only to this one (repeat it); also one that has another file of that name");
-  added->add_flag("--no-wait", flags->no_wait, "Returns at once");
-  auto* stop = added->add_option("--cancel", flags->cancel, "A transfer that is to end");
-  add_server_flags(*added, flags->access);
-  added->callback([=, &result] {
-    if (stop->count() == 0 && (cluster->count() == 0 || model->count() == 0))
-      throw CLI::RequiredError("cluster and model");
-    result.exit_code = stop->count() > 0 ? cancel(*flags) : sync(*flags);
+  const auto cluster = added.add_option("cluster", flags->spec.cluster, "Its id");
+  const auto model = added.add_option("model", flags->spec.model, "Its path in models_dir");
+  added.add_option("--node", flags->spec.nodes,
+                   "Only to this one (repeat it); also one that has another file of that name");
+  added.add_flag("--no-wait", flags->no_wait, "Returns at once");
+  const auto stop = added.add_option("--cancel", flags->cancel, "A transfer that is to end");
+  add_server_flags(added, flags->access);
+  added.callback([=, &result] {
+    if (!stop.given() && !(cluster.given() && model.given())) throw_missing("cluster and model");
+    result.exit_code = stop.given() ? cancel(*flags) : sync(*flags);
   });
 }
 
 }  // namespace
 
-void add_model_command(CLI::App& app, CommandResult& result) {
+void add_model_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<ModelFlags>();
-  auto* command = app.add_subcommand("model", "Model files on the nodes");
-  command->require_subcommand(1);
-  auto* listed = command->add_subcommand("list",
-                                         "Prints the models in the nodes' models_dir, and which "
-                                         "node lacks one or has another file.\n\n"
-                                         "Example:\n  flotilla model list lab");
-  listed->add_option("cluster", flags->cluster, "Its id (default: all clusters)");
-  add_server_flags(*listed, flags->access);
-  listed->callback([flags, &result] { result.exit_code = list(*flags); });
-  add_sync(*command, result);
+  const auto command = app.add_subcommand("model", "Model files on the nodes");
+  command.require_subcommand();
+  const auto listed =
+      command.add_subcommand("list",
+                             "Prints the models in the nodes' models_dir, and which "
+                             "node lacks one or has another file.\n\n"
+                             "Example:\n  flotilla model list lab");
+  listed.add_option("cluster", flags->cluster, "Its id (default: all clusters)");
+  add_server_flags(listed, flags->access);
+  listed.callback([flags, &result] { result.exit_code = list(*flags); });
+  add_sync(command, result);
 }
 
 }  // namespace flotilla::cli

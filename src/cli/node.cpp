@@ -1,9 +1,9 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -101,35 +101,36 @@ int bootstrap(const NodeFlags& flags) {
 
 }  // namespace
 
-void add_node_command(CLI::App& app, CommandResult& result) {
+void add_node_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<NodeFlags>();
-  auto* command =
+  const auto command =
       app.add_subcommand("node", "Trusts a machine's host key, installs flotilla there");
-  command->require_subcommand(1);
+  command.require_subcommand();
 
-  auto* trusted = command->add_subcommand(
+  const auto trusted = command.add_subcommand(
       "trust",
       "Shows the host key of a node's machine and, once you say so, stores it where ssh looks.\n\n"
       "Example:\n  flotilla node trust mini-a");
-  trusted->add_option("node", flags->node, "The node's id")->required();
-  trusted->add_flag("--yes", flags->yes, "Stores what is shown without asking");
-  trusted->add_option("--fingerprint", flags->fingerprint, "Stores it if it is this one: SHA256:…");
-  add_server_flags(*trusted, flags->access);
-  trusted->callback([flags, &result] { result.exit_code = trust(*flags); });
+  trusted.add_option("node", flags->node, "The node's id").required();
+  trusted.add_flag("--yes", flags->yes, "Stores what is shown without asking");
+  trusted.add_option("--fingerprint", flags->fingerprint, "Stores it if it is this one: SHA256:…");
+  add_server_flags(trusted, flags->access);
+  trusted.callback([flags, &result] { result.exit_code = trust(*flags); });
 
-  auto* installed = command->add_subcommand("bootstrap",
-                                            "Drains a node, copies the server's flotilla to its "
-                                            "machine, starts its agent anew and waits\n"
-                                            "until its replicas are back.\n\n"
-                                            "Examples:\n"
-                                            "  flotilla node bootstrap mini-a\n"
-                                            "  flotilla node bootstrap --rolling lab");
-  auto* node = installed->add_option("node", flags->node, "The node's id");
-  auto* rolling = installed->add_option("--rolling", flags->cluster,
-                                        "Every machine of this cluster, one after the other");
-  node->excludes(rolling);
-  add_server_flags(*installed, flags->access);
-  installed->callback([flags, &result] {
+  const auto installed =
+      command.add_subcommand("bootstrap",
+                             "Drains a node, copies the server's flotilla to its "
+                             "machine, starts its agent anew and waits\n"
+                             "until its replicas are back.\n\n"
+                             "Examples:\n"
+                             "  flotilla node bootstrap mini-a\n"
+                             "  flotilla node bootstrap --rolling lab");
+  const auto node = installed.add_option("node", flags->node, "The node's id");
+  const auto rolling = installed.add_option("--rolling", flags->cluster,
+                                            "Every machine of this cluster, one after the other");
+  node.excludes(rolling);
+  add_server_flags(installed, flags->access);
+  installed.callback([flags, &result] {
     if (flags->node.empty() && flags->cluster.empty()) {
       fmt::print(stderr, "flotilla: name a node, or a cluster with --rolling\n");
       result.exit_code = 2;

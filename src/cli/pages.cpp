@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/command_tree.h"
@@ -65,33 +64,31 @@ int print_manual(const Command& program, const std::string& name) {
 
 }  // namespace
 
-void add_page_commands(CLI::App& app, CommandResult& result) {
+void add_page_commands(const App& app, CommandResult& result) {
   const auto shell = std::make_shared<std::string>();
-  auto* completion = app.add_subcommand(
+  const auto completion = app.add_subcommand(
       "completion",
       "Prints a script that completes commands and options in a shell.\n\n"
       "Examples:\n"
       "  flotilla completion bash > ~/.local/share/bash-completion/completions/flotilla\n"
       "  flotilla completion zsh > ~/.zfunc/_flotilla\n"
       "  flotilla completion fish > ~/.config/fish/completions/flotilla.fish");
-  completion->add_option("shell", *shell, "The shell")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion->callback([shell, &app, &result] {
+  completion.add_option("shell", *shell, "The shell").required().one_of({"bash", "zsh", "fish"});
+  completion.callback([shell, &app, &result] {
     result.exit_code = print_completion(read_command_tree(app), *shell);
   });
 
   const auto name = std::make_shared<std::string>();
   const auto share = std::make_shared<std::string>();
-  auto* manual = app.add_subcommand("manual",
-                                    "Prints the manual of a command as a man page.\n\n"
-                                    "Examples:\n"
-                                    "  flotilla manual serve | man -l -\n"
-                                    "  flotilla manual --share /usr/local/share");
-  manual->add_option("command", *name, "Its name (default: the program's own page)");
-  manual->add_option("--share", *share,
-                     "Writes all man pages and completions below this folder instead");
-  manual->callback([name, share, &app, &result] {
+  const auto manual = app.add_subcommand("manual",
+                                         "Prints the manual of a command as a man page.\n\n"
+                                         "Examples:\n"
+                                         "  flotilla manual serve | man -l -\n"
+                                         "  flotilla manual --share /usr/local/share");
+  manual.add_option("command", *name, "Its name (default: the program's own page)");
+  manual.add_option("--share", *share,
+                    "Writes all man pages and completions below this folder instead");
+  manual.callback([name, share, &app, &result] {
     const Command program = read_command_tree(app);
     result.exit_code = share->empty() ? print_manual(program, *name) : write_share(program, *share);
   });

@@ -8,7 +8,6 @@
 #include <string>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "agent/runner_command.h"
@@ -79,7 +78,8 @@ Task<void> use_all(Executor executor, http::Client& client, int width, int conte
   co_return Result<void>{};
 }
 
-// Starts a runner with these settings, uses it, and says how much memory it holds then.
+// Starts a runner with these settings, uses it, and says how much memory it holds then, with the
+// cells that it was given and nobody has filled.
 Result<std::int64_t> measure(const api::RunnerSpec& spec, int context) {
   const std::string socket = "/tmp/flotilla-preflight-" + random_hex(6) + ".sock";
   api::RunnerSpec served = spec;
@@ -102,7 +102,7 @@ Result<std::int64_t> measure(const api::RunnerSpec& spec, int context) {
     if (!used) {
       out = fail(used.error());
     } else if (const auto bytes = platform::resident_bytes(runner->pid())) {
-      out = *bytes;
+      out = *bytes + platform::untouched_bytes(runner->pid());
     }
   }
   runner->signal(SIGKILL);
@@ -148,8 +148,8 @@ int run_preflight(const PreflightFlags& flags) {
 
 }  // namespace
 
-void add_preflight_command(CLI::App& app, CommandResult& result) {
-  auto* command = app.add_subcommand(
+void add_preflight_command(const App& app, CommandResult& result) {
+  const auto command = app.add_subcommand(
       "preflight",
       "Says how much memory a model needs on this machine, from its file's header alone. With\n"
       "--verify a runner is loaded and used, and what it holds then is printed beside. Exit code "
@@ -160,22 +160,22 @@ void add_preflight_command(CLI::App& app, CommandResult& result) {
   const auto flags = std::make_shared<PreflightFlags>();
   api::RunnerSpec& spec = flags->spec;
   spec.width = 8;
-  command->add_option("model", spec.model, "GGUF file, or the first part of a split")->required();
-  command->add_option("--width", spec.width, "Requests that decode together")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command->add_option("--context", spec.context, "Most tokens of a request; 0 = the model's own")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--window", spec.window, "KV cells in all; 0 = width x context")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--threads", spec.threads, "Threads that compute; 0 = all usable cores")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--kv-type", spec.kv_type, "f16 or q8_0")
-      ->check(CLI::IsMember({"f16", "q8_0"}))
-      ->capture_default_str();
-  command->add_flag("--verify", flags->verify, "Load it, and print what a runner uses beside");
-  command->add_flag("--json", flags->json, "One line of JSON");
-  command->callback([flags, &result] {
+  command.add_option("model", spec.model, "GGUF file, or the first part of a split").required();
+  command.add_option("--width", spec.width, "Requests that decode together")
+      .between(1, 64)
+      .show_default();
+  command.add_option("--context", spec.context, "Most tokens of a request; 0 = the model's own")
+      .not_negative();
+  command.add_option("--window", spec.window, "KV cells in all; 0 = width x context")
+      .not_negative();
+  command.add_option("--threads", spec.threads, "Threads that compute; 0 = all usable cores")
+      .between(0, 1024);
+  command.add_option("--kv-type", spec.kv_type, "f16 or q8_0")
+      .one_of({"f16", "q8_0"})
+      .show_default();
+  command.add_flag("--verify", flags->verify, "Load it, and print what a runner uses beside");
+  command.add_flag("--json", flags->json, "One line of JSON");
+  command.callback([flags, &result] {
     flags->spec.model = std::filesystem::absolute(flags->spec.model).string();
     result.exit_code = run_preflight(*flags);
   });

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -37,24 +36,24 @@ int reload(const ReloadFlags& flags) {
 
 }  // namespace
 
-void add_reload_command(CLI::App& app, CommandResult& result) {
+void add_reload_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<ReloadFlags>();
-  auto* command = app.add_subcommand(
+  const auto command = app.add_subcommand(
       "reload",
       "Brings a pool up anew, with another model if one is given, without a failed request:\n"
       "new replicas take over as they become ready, answers under way finish in the old ones.\n\n"
       "Examples:\n"
       "  flotilla reload local small --model /models/better.gguf\n"
       "  flotilla reload local small --batch");
-  command->add_option("cluster", flags->cluster, "The cluster's id")->required();
-  command->add_option("alias", flags->spec.alias, "The pool (default: the cluster's only one)");
-  command->add_option("--model", flags->model, "Another .gguf");
-  auto* batch = command->add_flag("--batch", flags->batch, "From now on with batching");
-  command->add_flag("--no-batch", flags->no_batch, "From now on one request at a time")
-      ->excludes(batch);
-  command->add_flag("--force", flags->spec.force, "Even if the memory seems too small");
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = reload(*flags); });
+  command.add_option("cluster", flags->cluster, "The cluster's id").required();
+  command.add_option("alias", flags->spec.alias, "The pool (default: the cluster's only one)");
+  command.add_option("--model", flags->model, "Another .gguf");
+  const auto batch = command.add_flag("--batch", flags->batch, "From now on with batching");
+  command.add_flag("--no-batch", flags->no_batch, "From now on one request at a time")
+      .excludes(batch);
+  command.add_flag("--force", flags->spec.force, "Even if the memory seems too small");
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = reload(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -31,17 +30,17 @@ int order(const ReplicaFlags& flags, api::ReplicaAction action) {
 
 }  // namespace
 
-void add_replica_command(CLI::App& app, CommandResult& result) {
+void add_replica_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<ReplicaFlags>();
-  auto* command = app.add_subcommand("replica", "Restarts, drains or resumes one replica");
-  command->require_subcommand(1);
+  const auto command = app.add_subcommand("replica", "Restarts, drains or resumes one replica");
+  command.require_subcommand();
   const auto add = [&](api::ReplicaAction action, const char* what) {
-    auto* one = command->add_subcommand(api::to_string(action), what);
-    one->add_option("cluster", flags->cluster, "The cluster's id")->required();
-    one->add_option("alias", flags->alias, "The pool")->required();
-    one->add_option("node", flags->node, "The node whose replica it is")->required();
-    add_server_flags(*one, flags->access);
-    one->callback([flags, action, &result] { result.exit_code = order(*flags, action); });
+    const auto one = command.add_subcommand(api::to_string(action), what);
+    one.add_option("cluster", flags->cluster, "The cluster's id").required();
+    one.add_option("alias", flags->alias, "The pool").required();
+    one.add_option("node", flags->node, "The node whose replica it is").required();
+    add_server_flags(one, flags->access);
+    one.callback([flags, action, &result] { result.exit_code = order(*flags, action); });
   };
   add(api::ReplicaAction::Restart,
       "Lets its requests finish, starts it anew and waits until it is ready.\n\n"

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -37,16 +36,17 @@ int show(const RequestFlags& flags) {
 
 }  // namespace
 
-void add_request_command(CLI::App& app, CommandResult& result) {
+void add_request_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<RequestFlags>();
-  auto* command = app.add_subcommand("request",
-                                     "Prints the way of one request: queued, dispatched where and "
-                                     "why, first token, gaps, losses,\n"
-                                     "end. The last 10,000 are kept.\n\n"
-                                     "Example:\n  flotilla request req-0123456789abcdef01234567");
-  command->add_option("id", flags->id, "The x-request-id of its answer")->required();
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = show(*flags); });
+  const auto command =
+      app.add_subcommand("request",
+                         "Prints the way of one request: queued, dispatched where and "
+                         "why, first token, gaps, losses,\n"
+                         "end. The last 10,000 are kept.\n\n"
+                         "Example:\n  flotilla request req-0123456789abcdef01234567");
+  command.add_option("id", flags->id, "The x-request-id of its answer").required();
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = show(*flags); });
 }
 
 }  // namespace flotilla::cli

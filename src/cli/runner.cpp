@@ -6,7 +6,6 @@
 #include <string>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "api/runner_protocol.h"
@@ -39,52 +38,54 @@ struct RunnerFlags {
   std::string synthetic_crash;
 };
 
-void add_flags(CLI::App& command, RunnerFlags& flags) {
+void add_flags(const App& command, RunnerFlags& flags) {
   runner::RunnerOptions& options = flags.options;
   engine::LoadOptions& load = options.load;
-  auto* model =
+  const auto model =
       command.add_option("--model", flags.model, "GGUF file, or the first part of a split");
-  auto* synthetic = command.add_flag("--synthetic", options.synthetic,
-                                     "Serve a made-up model that needs no file (tests, dry runs)");
-  model->excludes(synthetic);
-  auto* unix_path = command.add_option("--unix", options.unix_path, "Unix socket to listen on");
+  const auto synthetic =
+      command.add_flag("--synthetic", options.synthetic,
+                       "Serve a made-up model that needs no file (tests, dry runs)");
+  model.excludes(synthetic);
+  const auto unix_path =
+      command.add_option("--unix", options.unix_path, "Unix socket to listen on");
   command.add_option("--port", flags.port, "TCP port to listen on; 0 takes a free one")
-      ->check(CLI::Range(0, 65535))
-      ->excludes(unix_path);
+      .between(0, 65535)
+      .excludes(unix_path);
   command.add_option("--host", options.host, "Address to listen on")
-      ->excludes(unix_path)
-      ->capture_default_str();
+      .excludes(unix_path)
+      .show_default();
   command.add_option("--width", load.width, "Requests that decode together; 1 = one at a time")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+      .between(1, 64)
+      .show_default();
   command.add_option("--context", load.context, "Most tokens of a request; 0 = the model's own")
-      ->check(CLI::NonNegativeNumber);
+      .not_negative();
   command.add_option("--window", load.window, "KV cells in all; 0 = width x context")
-      ->check(CLI::NonNegativeNumber);
+      .not_negative();
   command
       .add_option("--memory-limit", options.memory_limit,
                   "Bytes for all of it: weights, KV cells, buffers, kept conversations (4GiB is "
                   "understood); default: what the machine has")
-      ->transform(CLI::AsSizeValue(false));
+      .bytes();
   command.add_option("--threads", flags.threads, "Threads that compute; 0 = all usable cores")
-      ->check(CLI::Range(0, 1024));
+      .between(0, 1024);
   command
       .add_option("--kv-type", flags.kv_type,
                   "Type of the KV cells: f16, or q8_0 at half the memory")
-      ->check(CLI::IsMember({"f16", "q8_0"}))
-      ->capture_default_str();
+      .one_of({"f16", "q8_0"})
+      .show_default();
   command
       .add_option("--kernels", flags.kernels, "On the CPU: flotilla, or llama.cpp's own with stock")
-      ->check(CLI::IsMember({"flotilla", "stock"}))
-      ->capture_default_str();
+      .one_of({"flotilla", "stock"})
+      .show_default();
   command.add_option("--gpu-layers", load.gpu_layers, "Layers on the GPU, where there is one")
-      ->check(CLI::NonNegativeNumber);
+      .not_negative();
   command.add_option("--chat-template", load.chat_template,
                      "Jinja text instead of the model's own");
   command
       .add_option("--breadcrumb", options.breadcrumb_path,
                   "File that tells which requests were being computed if it dies")
-      ->group("");
+      .hidden();
   command.add_option("--cells-dir", options.cells_dir,
                      "Folder for conversations that memory has no room for, up to "
                      "SESSION_STORE_DISK_BYTES");
@@ -93,36 +94,26 @@ void add_flags(CLI::App& command, RunnerFlags& flags) {
   command.add_flag("--supervised", options.supervised,
                    "Started by an agent: stdin is the life line, stdout tells of the load");
   command.add_option("--log-level", flags.log_level, "debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->capture_default_str();
+      .one_of({"debug", "info", "warning", "error"})
+      .show_default();
   command.add_option("--log-format", flags.log_format, "text, or json: one object a line")
-      ->envname("FLOTILLA_LOG_FORMAT")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+      .environment("FLOTILLA_LOG_FORMAT")
+      .one_of({"text", "json"})
+      .show_default();
 }
 
-// Knobs are flags that only the environment sets, so CLI11 checks their values and names them.
-void add_knobs(CLI::App& command, RunnerFlags& flags) {
-  const auto knob = [&command](const char* name, auto& value, const CLI::Validator& range) {
-    command.add_option(std::string("--") + name, value)
-        ->envname(name)
-        ->check([name, range](const std::string& text) {
-          const std::string wrong = range(text);
-          return wrong.empty() ? wrong : fmt::format("environment variable {}: {}", name, wrong);
-        })
-        ->group("");
-  };
-  knob("RUNNER_PREFILL_BATCH", flags.prefill_batch, CLI::Range(1, 64));
-  knob("RUNNER_STEP_TARGET_MS", flags.step_target_ms, CLI::Range(0.0, 60'000.0));
-  knob("BG_CLEAR_CACHE_EVERY", flags.trim_every, CLI::Range(0, 1'000'000'000));
-  knob("SESSION_STORE_BYTES", flags.store_bytes, CLI::Range(-1.0, 1e15));
-  knob("SESSION_STORE_DISK_BYTES", flags.disk_bytes, CLI::Range(0.0, 1e15));
-  knob("FLOTILLA_SYNTHETIC_STEP_US", flags.synthetic_step_us, CLI::Range(0, 60'000'000));
-  knob("FLOTILLA_SYNTHETIC_TOKEN_US", flags.synthetic_token_us, CLI::Range(0, 60'000'000));
-  knob("FLOTILLA_SYNTHETIC_CANNED", flags.synthetic_canned, CLI::Range(0, 1'000'000));
+void add_knobs(const App& command, RunnerFlags& flags) {
+  command.add_knob("RUNNER_PREFILL_BATCH", flags.prefill_batch, 1, 64);
+  command.add_knob("RUNNER_STEP_TARGET_MS", flags.step_target_ms, 0.0, 60'000.0);
+  command.add_knob("BG_CLEAR_CACHE_EVERY", flags.trim_every, 0, 1'000'000'000);
+  command.add_knob("SESSION_STORE_BYTES", flags.store_bytes, -1.0, 1e15);
+  command.add_knob("SESSION_STORE_DISK_BYTES", flags.disk_bytes, 0.0, 1e15);
+  command.add_knob("FLOTILLA_SYNTHETIC_STEP_US", flags.synthetic_step_us, 0, 60'000'000);
+  command.add_knob("FLOTILLA_SYNTHETIC_TOKEN_US", flags.synthetic_token_us, 0, 60'000'000);
+  command.add_knob("FLOTILLA_SYNTHETIC_CANNED", flags.synthetic_canned, 0, 1'000'000);
   command.add_option("--synthetic-crash", flags.synthetic_crash)
-      ->envname("FLOTILLA_SYNTHETIC_CRASH")
-      ->group("");
+      .environment("FLOTILLA_SYNTHETIC_CRASH")
+      .hidden();
 }
 
 void show_loading(std::int64_t loaded, std::int64_t total) {
@@ -185,9 +176,9 @@ int run_runner(RunnerFlags& flags) {
 
 }  // namespace
 
-void add_runner_command(CLI::App& app, CommandResult& result) {
-  auto* command = app.add_subcommand("runner", "Serves one model from this process alone");
-  command->footer(
+void add_runner_command(const App& app, CommandResult& result) {
+  const auto command = app.add_subcommand("runner", "Serves one model from this process alone");
+  command.footer(
       "Examples:\n"
       "  flotilla runner --model SmolLM2-135M-Instruct.Q4_1.gguf --port 8081 --width 8\n"
       "  flotilla runner --synthetic --unix /run/user/1000/model.sock\n"
@@ -196,9 +187,9 @@ void add_runner_command(CLI::App& app, CommandResult& result) {
       "(512), SESSION_STORE_BYTES (-1 = a quarter of what is free after the load), "
       "SESSION_STORE_DISK_BYTES (0)");
   const auto flags = std::make_shared<RunnerFlags>();
-  add_flags(*command, *flags);
-  add_knobs(*command, *flags);
-  command->callback([flags, &result] { result.exit_code = run_runner(*flags); });
+  add_flags(command, *flags);
+  add_knobs(command, *flags);
+  command.callback([flags, &result] { result.exit_code = run_runner(*flags); });
 }
 
 }  // namespace flotilla::cli

@@ -1,8 +1,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
-
 #include "base/log_line.h"
 #include "cli/commands.h"
 #include "cli/serve_settings.h"
@@ -39,18 +37,18 @@ int serve(ServeSettings& settings) {
 
 }  // namespace
 
-void add_serve_command(CLI::App& app, CommandResult& result) {
-  auto* command =
+void add_serve_command(const App& app, CommandResult& result) {
+  const auto command =
       app.add_subcommand("serve", "Serves the declared pools as one OpenAI-compatible endpoint");
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  flotilla serve\n"
       "  flotilla serve --port 9000 --state /srv/flotilla\n"
       "  flotilla serve --config /srv/flotilla.yaml --knob QUEUE_MAX=100\n"
       "  flotilla serve --host 0.0.0.0 --admin-token-file /etc/flotilla/token --allow-anonymous");
   const auto settings = std::make_shared<ServeSettings>();
-  settings->add_flags(*command);
-  command->callback([settings, &result] { result.exit_code = serve(*settings); });
+  settings->add_flags(command);
+  command.callback([settings, &result] { result.exit_code = serve(*settings); });
 }
 
 }  // namespace flotilla::cli

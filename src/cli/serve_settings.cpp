@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -168,7 +167,7 @@ ServeSettings::ServeSettings() {
   for (const api::SettingShown& shown : gateway::Settings::table()) table_.push_back(knob(shown));
 }
 
-void ServeSettings::add_flags(CLI::App& command) {
+void ServeSettings::add_flags(const App& command) {
   command.add_option("--config", config_,
                      fmt::format("File with settings (default: $FLOTILLA_CONFIG, else {} if it is "
                                  "there); `flotilla config` tells about it",
@@ -176,33 +175,32 @@ void ServeSettings::add_flags(CLI::App& command) {
   for (const config::Setting& setting : table_) {
     if (setting.flag.empty()) continue;
     const std::string name = setting.name();
-    CLI::Option* option = nullptr;
-    if (std::holds_alternative<bool>(setting.target.standard)) {
-      option = command.add_flag(setting.flag, switches_[name], setting.about);
-    } else {
-      option = command.add_option(setting.flag, texts_[name], setting.about);
+    const bool is_switch = std::holds_alternative<bool>(setting.target.standard);
+    const Option option = is_switch ? command.add_flag(setting.flag, switches_[name], setting.about)
+                                    : command.add_option(setting.flag, texts_[name], setting.about);
+    if (!is_switch) {
       const bool is_list =
           std::holds_alternative<std::vector<std::string>>(setting.target.standard);
-      option->expected(1, is_list ? CLI::detail::expected_max_vector_size : 1);
-      option->allow_extra_args(false);
-      option->check([&setting](const std::string& text) { return complaint(setting, text); }, "");
-      option->type_name(setting.choices.empty()
-                            ? std::string("TEXT")
-                            : fmt::format("{{{}}}", fmt::join(setting.choices, ",")));
+      if (!is_list) option.values(1, 1);
+      option.one_value_each();
+      option.check([&setting](const std::string& text) { return complaint(setting, text); });
+      option.type_name(setting.choices.empty()
+                           ? std::string("TEXT")
+                           : fmt::format("{{{}}}", fmt::join(setting.choices, ",")));
       if (const std::string standard = config::shown(setting.target.standard); !standard.empty())
-        option->default_str(standard);
+        option.show_default(standard);
     }
     if (!setting.environment.empty())
-      option->description(fmt::format("{} ({})", setting.about, setting.environment));
-    flags_[name] = option;
+      option.describe(fmt::format("{} ({})", setting.about, setting.environment));
+    flags_.emplace(name, option);
   }
   command
       .add_option("--knob", knobs_,
                   "NAME=NUMBER: a knob (also an environment variable of that name, knobs: in the "
                   "file, and /admin/settings); any number of times")
-      ->allow_extra_args(false)
-      ->type_name("NAME=NUMBER")
-      ->check([this](const std::string& text) { return knob_complaint(table_, text); }, "");
+      .one_value_each()
+      .type_name("NAME=NUMBER")
+      .check([this](const std::string& text) { return knob_complaint(table_, text); });
 }
 
 std::filesystem::path ServeSettings::file() const {
@@ -216,8 +214,7 @@ std::filesystem::path ServeSettings::file() const {
 Result<void> ServeSettings::read_layers() {
   layers_ = {.environment = environment};
   for (const auto& [name, option] : flags_)
-    if (option->count() > 0)
-      layers_.flags[name] = fmt::format("{}", fmt::join(option->results(), ","));
+    if (option.given()) layers_.flags[name] = fmt::format("{}", fmt::join(option.texts(), ","));
   for (const std::string& text : knobs_)
     layers_.flags.insert_or_assign(split_knob(text).first, split_knob(text).second);
   const std::filesystem::path path = file();

@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/flags.h"
 #include "config/layers.h"
 #include "config/yaml.h"
 #include "gateway/gateway.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace flotilla::cli {
 
@@ -39,7 +35,7 @@ class ServeSettings {
   ServeSettings& operator=(const ServeSettings&) = delete;
 
   const std::vector<config::Setting>& table() const { return table_; }
-  void add_flags(CLI::App& command);
+  void add_flags(const App& command);
 
   // --config, else $FLOTILLA_CONFIG, else /etc/flotilla/flotilla.yaml if it is there; else empty.
   std::filesystem::path file() const;
@@ -53,12 +49,12 @@ class ServeSettings {
   ServeOptions options_;
   std::vector<config::Setting> table_;
   config::Layers layers_;
-  // What CLI11 reads the flags into.
+  // What the flags are read into.
   std::string config_;
   std::map<std::string, std::vector<std::string>> texts_;
   std::map<std::string, bool> switches_;
   std::vector<std::string> knobs_;
-  std::map<std::string, const CLI::Option*> flags_;  // by Setting::name()
+  std::map<std::string, Option> flags_;  // by Setting::name()
 };
 
 }  // namespace flotilla::cli

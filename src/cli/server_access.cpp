@@ -2,7 +2,6 @@
 
 #include <fstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/terminal.h"
@@ -26,12 +25,12 @@ Result<std::string> read_token(const ServerAccess& access) {
 
 }  // namespace
 
-void add_server_flags(CLI::App& command, ServerAccess& access) {
+void add_server_flags(const App& command, ServerAccess& access) {
   command.add_option("--server", access.url, "The server to talk to")
-      ->envname("FLOTILLA_SERVER")
-      ->capture_default_str();
+      .environment("FLOTILLA_SERVER")
+      .show_default();
   command.add_option("--admin-token-file", access.token_file, "File with the server's admin token")
-      ->envname("FLOTILLA_ADMIN_TOKEN_FILE");
+      .environment("FLOTILLA_ADMIN_TOKEN_FILE");
 }
 
 Result<std::unique_ptr<Admin>> open_admin(const ServerAccess& access) {

@@ -10,11 +10,8 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/task.h"
+#include "cli/flags.h"
 #include "client/admin_client.h"
-
-namespace CLI {
-class App;
-}
 
 // What the commands that talk to a running server share: where it is, who asks, and one way to
 // wait.
@@ -26,7 +23,7 @@ struct ServerAccess {
 };
 
 // --server (FLOTILLA_SERVER) and --admin-token-file (FLOTILLA_ADMIN_TOKEN_FILE).
-void add_server_flags(CLI::App& command, ServerAccess& access);
+void add_server_flags(const App& command, ServerAccess& access);
 
 // A connection to that server's administration, and what its coroutines run on.
 class Admin {

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
@@ -148,18 +147,18 @@ int status(const StatusFlags& flags) {
 
 }  // namespace
 
-void add_status_command(CLI::App& app, CommandResult& result) {
+void add_status_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<StatusFlags>();
-  auto* command =
+  const auto command =
       app.add_subcommand("status",
                          "Prints what a running server serves, and how each replica is.\n\n"
                          "Examples:\n"
                          "  flotilla status --watch\n"
                          "  flotilla status --server http://127.0.0.1:8001 --json");
-  command->add_flag("--watch", flags->watch, "Again every second, until Ctrl-C");
-  command->add_flag("--json", flags->json, "One line of JSON (with --watch: one a second)");
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = status(*flags); });
+  command.add_flag("--watch", flags->watch, "Again every second, until Ctrl-C");
+  command.add_flag("--json", flags->json, "One line of JSON (with --watch: one a second)");
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = status(*flags); });
 }
 
 }  // namespace flotilla::cli

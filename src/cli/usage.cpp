@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -43,19 +42,17 @@ int show(const UsageFlags& flags) {
 
 }  // namespace
 
-void add_usage_command(CLI::App& app, CommandResult& result) {
+void add_usage_command(const App& app, CommandResult& result) {
   auto flags = std::make_shared<UsageFlags>();
-  auto* command = app.add_subcommand("usage", "Shows what each API key or day has used");
-  command->footer(
+  const auto command = app.add_subcommand("usage", "Shows what each API key or day has used");
+  command.footer(
       "Examples:\n"
       "  flotilla usage\n"
       "  flotilla usage --by day --csv > usage.csv");
-  command->add_option("--by", flags->by, "key or day (UTC)")
-      ->check(CLI::IsMember({"key", "day"}))
-      ->capture_default_str();
-  command->add_flag("--csv", flags->csv, "As comma-separated values");
-  add_server_flags(*command, flags->access);
-  command->callback([flags, &result] { result.exit_code = show(*flags); });
+  command.add_option("--by", flags->by, "key or day (UTC)").one_of({"key", "day"}).show_default();
+  command.add_flag("--csv", flags->csv, "As comma-separated values");
+  add_server_flags(command, flags->access);
+  command.callback([flags, &result] { result.exit_code = show(*flags); });
 }
 
 }  // namespace flotilla::cli

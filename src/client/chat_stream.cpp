@@ -29,11 +29,15 @@ void see_event(StreamSeen& seen, std::string_view data, bool& finished, Instant 
     seen.error = event.error().message;
     return;
   }
-  if (event->has_text) seen.pieces.push_back(now);
+  if (!event->text.empty()) {
+    seen.pieces.push_back(now);
+    seen.text += event->text;
+  }
   if (!event->finish_reason.empty()) finished = true;
   if (!event->node.empty()) seen.node = event->node;
   if (event->has_usage) {
     seen.prompt_tokens = event->usage.prompt_tokens;
+    seen.cached_tokens = event->usage.cached_tokens;
     seen.completion_tokens = event->usage.completion_tokens;
   }
 }
@@ -59,10 +63,10 @@ http::Request chat_request(const ChatAsk& ask) {
   // A connection of its own: one that a server is about to close would count as its failure.
   request.headers.set("Connection", "close");
   request.body = fmt::format(
-      R"({{"model":{},"messages":[{{"role":"user","content":{}}}],)"
+      R"({{"model":{},"messages":[{}{{"role":"user","content":{}}}],)"
       R"({}"temperature":0.7,"seed":{},"ignore_eos":true,"stream":true,)"
       R"("stream_options":{{"include_usage":true}}}})",
-      api::json_string(ask.model), api::json_string(ask.content),
+      api::json_string(ask.model), ask.past, api::json_string(ask.content),
       ask.max_tokens > 0 ? fmt::format(R"("max_tokens":{},)", ask.max_tokens) : "", ask.seed);
   return request;
 }

@@ -14,7 +14,9 @@ namespace flotilla::client {
 struct StreamSeen {
   Instant sent;
   std::vector<Instant> pieces;  // when text came
+  std::string text;
   std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of the prompt's
   std::int64_t completion_tokens = 0;
   std::string node;    // that answered, where the server says it
   bool whole = false;  // a finish_reason and [DONE] came
@@ -22,7 +24,8 @@ struct StreamSeen {
 };
 
 struct ChatAsk {
-  std::string content;  // of the only message
+  std::string content;    // of the last message, by the user
+  std::string past = {};  // the messages before it: JSON objects with a comma after each
   std::string model;
   std::string key;     // sent as bearer token where not empty
   int max_tokens = 0;  // exactly: the end-of-text token is ignored; 0 = as many as there is room

@@ -6,10 +6,9 @@
 #include <boost/asio/experimental/channel.hpp>
 #include <fmt/format.h>
 
-#include "api/error_body.h"
 #include "api/json_text.h"
-#include "api/read_answers.h"
 #include "base/random.h"
+#include "client/chat_stream.h"
 
 namespace flotilla::client {
 namespace {
@@ -45,52 +44,41 @@ using Finished = boost::asio::experimental::channel<void(boost::system::error_co
 
 // One turn after the other; what was said before goes with each.
 Awaitable<void> talk(http::Client& client, ConversationOptions options, std::uint64_t number,
-                     std::vector<TurnSeen>& seen, Finished& finished) {
+                     const Clock& clock, std::vector<TurnSeen>& seen, Finished& finished) {
   Random random(options.seed * 1000 + number);
-  std::string messages;
+  std::string past;
   std::string home;
   for (int turn = 0; turn < options.turns; ++turn) {
     const int tokens =
         turn == 0 && options.first_tokens > 0 ? options.first_tokens : zipf_tokens(random);
-    const std::string text =
-        fmt::format("Conversation {}-{}. {}", options.seed, number, words(random, tokens));
-    messages += fmt::format(R"({}{{"role":"user","content":{}}})", turn == 0 ? "" : ",",
-                            api::json_string(text));
-    http::Request request;
-    request.method = "POST";
-    request.target = "/v1/chat/completions";
-    request.headers.set("Content-Type", "application/json");
-    if (!options.key.empty()) request.headers.set("Authorization", "Bearer " + options.key);
-    request.body =
-        fmt::format(R"({{"model":{},"messages":[{}],"max_tokens":{},"seed":{},"ignore_eos":true}})",
-                    api::json_string(options.model), messages, options.answer_tokens, number);
-    const auto answer = co_await client.fetch(std::move(request), kLimit);
+    const ChatAsk ask{.content = fmt::format("Conversation {}-{}. {}", options.seed, number,
+                                             words(random, tokens)),
+                      .past = past,
+                      .model = options.model,
+                      .key = options.key,
+                      .max_tokens = options.answer_tokens,
+                      .seed = static_cast<int>(number)};
+    StreamSeen stream;
+    http::Request request = chat_request(ask);
+    co_await read_answer(client, std::move(request), kLimit, clock, stream);
+    if (!stream.whole && stream.error.empty()) stream.error = "the answer was not whole";
     TurnSeen one;
     one.turn = turn;
-    Result<api::ChatAnswerRead> read = fail(Code::Unavailable, "no answer");
-    if (!answer) {
-      one.error = answer.error().message;
-    } else if (answer->status != 200) {
-      one.error = api::parse_error_body(answer->status, answer->body).message;
-    } else {
-      read = api::read_chat_answer(answer->body);
-      if (!read) one.error = read.error().message;
-    }
+    one.error = stream.error;
     if (!one.error.empty()) {
       seen.push_back(std::move(one));
       break;
     }
-    one.node = read->node;
-    one.cached_tokens = static_cast<std::uint64_t>(read->usage.cached_tokens);
-    one.prompt_tokens = static_cast<std::uint64_t>(read->usage.prompt_tokens);
-    one.computed_tokens =
-        static_cast<std::uint64_t>(read->usage.prompt_tokens + read->usage.completion_tokens) -
-        one.cached_tokens;
-    one.ttft_ms = read->ttft_ms;
+    one.node = stream.node;
+    one.cached_tokens = static_cast<std::uint64_t>(stream.cached_tokens);
+    one.prompt_tokens = static_cast<std::uint64_t>(stream.prompt_tokens);
+    one.computed_tokens = static_cast<std::uint64_t>(
+        stream.prompt_tokens + stream.completion_tokens - stream.cached_tokens);
+    if (!stream.pieces.empty()) one.ttft_ms = to_ms(stream.pieces.front() - stream.sent);
     one.at_home = turn > 0 && one.node == home;
     home = one.node;
-    messages +=
-        fmt::format(R"(,{{"role":"assistant","content":{}}})", api::json_string(read->content));
+    past += fmt::format(R"({{"role":"user","content":{}}},{{"role":"assistant","content":{}}},)",
+                        api::json_string(ask.content), api::json_string(stream.text));
     seen.push_back(std::move(one));
   }
   finished.try_send(boost::system::error_code{});
@@ -99,12 +87,12 @@ Awaitable<void> talk(http::Client& client, ConversationOptions options, std::uin
 }  // namespace
 
 Task<std::vector<TurnSeen>> run_conversations(Executor executor, http::Client& client,
-                                              ConversationOptions options) {
+                                              ConversationOptions options, const Clock& clock) {
   std::vector<TurnSeen> seen;
   const auto count = static_cast<std::size_t>(options.conversations);
   Finished finished(executor, count);
   for (std::size_t i = 0; i < count; ++i) {
-    boost::asio::co_spawn(executor, talk(client, options, i, seen, finished),
+    boost::asio::co_spawn(executor, talk(client, options, i, clock, seen, finished),
                           [](std::exception_ptr) {});
   }
   for (std::size_t i = 0; i < count; ++i) co_await finished.async_receive(kAwait);

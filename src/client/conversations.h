@@ -49,7 +49,7 @@ struct ConversationReport {
 
 // Lengths of the turns follow Zipf's law over 32 … 1,024 tokens, about.
 Task<std::vector<TurnSeen>> run_conversations(Executor executor, http::Client& client,
-                                              ConversationOptions options);
+                                              ConversationOptions options, const Clock& clock);
 ConversationReport report_of(const std::vector<TurnSeen>& turns);
 std::string conversation_table(const ConversationReport& report);
 std::string conversation_json(const ConversationReport& report);

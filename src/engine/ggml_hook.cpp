@@ -1,5 +1,6 @@
 #include "engine/ggml_hook.h"
 
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -175,10 +176,20 @@ const char* buffer_name(ggml_backend_buffer_type_t) { return "CPU_FLOTILLA"; }
 // ggml's own allocation of memory for the CPU: what keys, values and intermediate results lie in.
 ggml_backend_buffer_t (*allocate_plain)(ggml_backend_buffer_type_t, size_t) = nullptr;
 
+void clear_buffer(ggml_backend_buffer_t buffer, std::uint8_t value) {
+  void* memory = ggml_backend_buffer_get_base(buffer);
+  if (value == 0) {
+    platform::zero_pages(memory, buffer->size);
+  } else {
+    std::memset(memory, value, buffer->size);
+  }
+}
+
 ggml_backend_buffer_t allocate_huge(ggml_backend_buffer_type_t type, size_t size) {
   ggml_backend_buffer_t buffer = allocate_plain(type, size);
   if (buffer != nullptr) {
     platform::prefer_huge_pages(ggml_backend_buffer_get_base(buffer), size);
+    buffer->iface.clear = clear_buffer;
   }
   return buffer;
 }

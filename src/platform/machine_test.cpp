@@ -1,13 +1,16 @@
 #include "platform/machine.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "platform/cpu_info.h"
+#include "platform/huge_pages.h"
 #include "platform/memory_info.h"
 #include "platform/proc_text.h"
 
@@ -113,6 +116,31 @@ TEST_F(Machine, BusySecondsLeaveIdleAndWaitingOut) {
   EXPECT_FALSE(busy_core_seconds(root_));
 }
 
+#ifdef __linux__
+TEST(ThisMachine, ZeroedMemoryIsTakenWhenItIsTouched) {
+  constexpr std::int64_t kSize = 64 << 20;
+  void* const memory =
+      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const bytes = static_cast<unsigned char*>(memory);
+  std::memset(memory, 1, kSize);
+  const std::int64_t before = untouched_bytes(::getpid());
+  zero_pages(bytes + 100, kSize / 2);
+  EXPECT_NEAR(static_cast<double>(untouched_bytes(::getpid()) - before), kSize / 2, 1 << 16);
+  EXPECT_EQ(bytes[99], 1);
+  EXPECT_EQ(bytes[100], 0);
+  EXPECT_EQ(bytes[kSize / 4], 0);
+  EXPECT_EQ(bytes[kSize / 2 + 99], 0);
+  EXPECT_EQ(bytes[kSize / 2 + 100], 1);
+  std::memset(memory, 1, kSize / 2);
+  EXPECT_NEAR(static_cast<double>(untouched_bytes(::getpid()) - before), 0, 1 << 16);
+  zero_pages(bytes, 10);
+  EXPECT_EQ(bytes[9], 0);
+  EXPECT_EQ(bytes[10], 1);
+  ::munmap(memory, kSize);
+}
+#endif
+
 TEST(ThisMachine, IsKnown) {
   EXPECT_EQ(machine_id(), machine_id());
   EXPECT_EQ(machine_id().size(), 32U);
@@ -120,6 +148,7 @@ TEST(ThisMachine, IsKnown) {
   EXPECT_GT(memory_info().available_bytes, 0);
   EXPECT_GT(resident_bytes(::getpid()).value(), 100'000);
   EXPECT_FALSE(resident_bytes(-1));
+  EXPECT_EQ(untouched_bytes(-1), 0);
   EXPECT_NE(platform_name().find('-'), std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <unistd.h>
@@ -52,6 +53,9 @@ std::int64_t group_resident_bytes(int group) {
     bytes += resident_bytes(pids[static_cast<std::size_t>(i)]).value_or(0);
   return bytes;
 }
+
+// zero_pages touches there.
+std::int64_t untouched_bytes(int) { return 0; }
 
 std::optional<std::int64_t> memory_kills(const std::filesystem::path&) { return std::nullopt; }
 
@@ -120,6 +124,37 @@ std::int64_t group_resident_bytes(int group) {
     bytes += resident_bytes(std::atoi(name.c_str())).value_or(0);
   }
   return bytes;
+}
+
+std::int64_t untouched_bytes(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/smaps", pid));
+  std::int64_t out = 0;
+  std::int64_t size = 0;  // of the mapping whose lines these are, and what of it is taken
+  std::int64_t taken = 0;
+  bool ours = false;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (!name.ends_with(':')) {  // FROM-TO rw-p OFFSET DEVICE INODE [PATH]
+      std::string rights;
+      std::string skipped;
+      std::string inode;
+      words >> rights >> skipped >> skipped >> inode;
+      ours = rights == "rw-p" && inode == "0";
+      size = taken = 0;
+    } else if (name == "Size:") {
+      words >> size;
+    } else if (name == "Rss:" || name == "Swap:") {
+      std::int64_t kib = 0;
+      words >> kib;
+      taken += kib;
+    } else if (name == "VmFlags:" && ours && line.find(" dd") != std::string::npos &&
+               line.find(" nr") == std::string::npos) {
+      out += size - taken;  // not to be dumped, and a promise of memory: a sanitizer's is none
+    }
+  }
+  return out * 1024;
 }
 
 std::optional<std::int64_t> memory_kills(const std::filesystem::path& root) {

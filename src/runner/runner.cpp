@@ -25,6 +25,7 @@
 #include "platform/files.h"
 #include "platform/memory_info.h"
 #include "platform/open_files.h"
+#include "platform/process.h"
 
 namespace flotilla::runner {
 namespace {
@@ -183,7 +184,10 @@ ServiceOptions Process::service_options(const engine::EngineInfo& info) {
   const auto available = [] { return platform::memory_info().available_bytes; };
   out.scheduler.memory_available = available;
   const std::int64_t most = left_for_store_.value_or(std::numeric_limits<std::int64_t>::max());
-  const std::int64_t usual = left_for_store_ ? most : available() / 4;
+  // The model's cells are not touched before they are used, and so still count as available.
+  const std::int64_t cells = platform::untouched_bytes(platform::own_pid());
+  const std::int64_t usual =
+      left_for_store_ ? most : std::max<std::int64_t>(0, available() - cells) / 4;
   out.scheduler.store_bytes_max = std::min(most, options_.store_bytes.value_or(usual));
   out.scheduler.disk_folder = options_.cells_dir;
   out.scheduler.disk_bytes_max = options_.disk_bytes;

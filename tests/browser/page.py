@@ -2,7 +2,11 @@
 
 import pathlib
 
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    TimeoutException,
+)
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -48,7 +52,11 @@ class Page:
         )
 
     def wait_text(self, css, wanted, timeout=15):
-        self.wait(f"{css} with '{wanted}'", lambda: wanted in self.text(css), timeout)
+        try:
+            self.wait(f"{css} with '{wanted}'", lambda: wanted in self.text(css), timeout)
+        except TimeoutException as late:
+            late.msg += f"; the page then: {self.text('body')[:4000]}"
+            raise
 
     def pills(self, alias):
         """The pills' own words, without what they say when pointed at."""
@@ -71,6 +79,18 @@ class Page:
             return [b for b in self.find_all(f"{within} button") if b.accessible_name == words]
 
         return self.wait(f"a button '{words}'", lambda: (named() or [None])[0])
+
+    def press(self, words, within="body"):
+        """As a person does: once the button can be pressed. A click on one that cannot says nothing."""
+
+        def pressed():
+            for button in self.find_all(f"{within} button"):
+                if button.accessible_name == words and button.is_enabled():
+                    button.click()
+                    return True
+            return False
+
+        self.wait(f"a button '{words}' to press", pressed)
 
     def field(self, label, within="dialog"):
         def named():

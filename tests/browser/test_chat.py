@@ -79,7 +79,7 @@ def test_stop_keeps_what_was_said_and_lets_ask_again(page, stand_in):
     open_chat(page, stand_in)
     say(page, "Tell", Keys.ENTER)
     page.wait_text(TURN, "It was a")
-    page.button("Stop").click()
+    page.press("Stop")
     page.wait_text(f"{TURN} .turn-figures", "stopped after 1 token")
     stand_in.go_on.set()
     say(page, "On", Keys.ENTER)
@@ -108,9 +108,9 @@ def test_error_stays_until_it_is_dismissed_and_can_be_copied(page, stand_in, how
     page.click("a[href='#/clusters']")
     page.click("a[href='#/chat']")
     page.wait_text(f"{TURN} [role=alert]", words)
-    page.button("Copy the error", ".turn").click()
+    page.press("Copy the error", ".turn")
     page.wait_text(".turn-failure", "Copied")
-    page.button("Dismiss", ".turn").click()
+    page.press("Dismiss", ".turn")
     page.wait("no turn", lambda: not page.find_all(".turn"))
 
 
@@ -128,7 +128,7 @@ def test_system_prompt_and_sampling_are_sent_and_wrong_values_are_shown_at_the_f
     assert not page.button("Send").is_enabled()
     page.field("Temperature", within).send_keys(Keys.BACKSPACE, "0.2")
     page.field("Seed", within).send_keys("7")
-    page.button("Send").click()
+    page.press("Send")
     page.wait_text(TURN, "Aye.")
     _, _, sent = stand_in.requests[-1]
     assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (0.2, 7, 512)
@@ -141,7 +141,7 @@ def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, s
     page.open(server.url + "/#/chat")
     page.wait("the model", lambda: page.find("select").get_attribute("value") == ALIAS)
     for _ in range(3):
-        page.button("Add a column").click()
+        page.press("Add a column")
     assert not page.button("Add a column").is_enabled()
     page.click(".chat-settings summary")
     most = page.field("Max tokens", ".chat-settings")
@@ -169,7 +169,7 @@ def test_playground_is_accessible_and_fits_a_telephone(page, stand_in, dark):
     stand_in.speech = [text_chunk("", reasoning_content="Hm."), HOSTILE, *last_chunks()]
     page.size(1360, 860, dark)
     open_chat(page, stand_in, pool(), pool("other-model"))
-    page.button("Add a column").click()
+    page.press("Add a column")
     page.click(".chat-settings summary")
     say(page, "Kinds of ships?", Keys.ENTER)
     page.wait_text(f"{TURN} .turn-figures", "cached")

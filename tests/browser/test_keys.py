@@ -45,10 +45,10 @@ def dialog_overflow(page):
 
 
 def create(page, **fields):
-    page.button("Create a key").click()
+    page.press("Create a key")
     for label, value in fields.items():
         page.field(label.replace("_", " ")).send_keys(value)
-    page.button("Create", "dialog").click()
+    page.press("Create", "dialog")
     page.wait_text("dialog h2", "The key")
     return page.text("dialog pre")
 
@@ -72,7 +72,7 @@ def test_one_is_back_where_one_was_and_logging_out_ends_it(page, guarded):
     page.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     page.open(f"{guarded.url}/#/nodes")
     page.wait("the log-in", lambda: page.find_all(".login"))
-    page.button("Log in", "main").click()
+    page.press("Log in", "main")
     page.wait_text("main .hint", "The token, please.")
     field = page.field("Admin token", "main")
     field.send_keys("wrong-horse-battery", Keys.ENTER)
@@ -85,7 +85,7 @@ def test_one_is_back_where_one_was_and_logging_out_ends_it(page, guarded):
     page.driver.refresh()
     page.wait_text("main h2", "Nodes")
     assert page.driver.execute_script("return document.cookie") == ""
-    page.button("Log out", "header").click()
+    page.press("Log out", "header")
     page.wait("the log-in", lambda: page.find_all(".login"))
     page.driver.refresh()
     page.wait("the log-in", lambda: page.find_all(".login"))
@@ -119,20 +119,20 @@ def test_a_key_is_made_with_all_its_options_and_its_secret_shown_once(inside, gu
     assert secret.startswith("fl-")
     # As on a page that came by http from another machine: there is no clipboard API.
     inside.driver.execute_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    inside.button("Copy the secret", "dialog").click()
+    inside.press("Copy the secret", "dialog")
     inside.wait_text("dialog .command", "Copied")
     inside.screenshots("keys-secret")
     inside.size(360, 800)
     assert dialog_overflow(inside) == 0
     inside.size(1360, 860)
-    inside.button("I have it", "dialog").click()
+    inside.press("I have it", "dialog")
     inside.wait("no dialog", lambda: not inside.find_all("dialog"))
     inside.wait_text("[data-key=build-server]", "synthetic, other 2.5 60 100,000 4 team")
     assert secret not in inside.driver.page_source
-    inside.button("Create a key").click()
+    inside.press("Create a key")
     inside.field("Name").send_keys(Keys.CONTROL, "v")
     assert inside.field("Name").get_attribute("value") == secret, "what was copied"
-    inside.button("Cancel", "dialog").click()
+    inside.press("Cancel", "dialog")
     (key,) = guarded.get_json("/admin/keys")["keys"]
     expected = {
         "name": "build-server",
@@ -154,8 +154,8 @@ def test_wrong_values_are_told_at_the_field_and_a_key_is_removed_after_asking(in
     create(inside, Name="first")
     inside.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
     inside.wait("the row", lambda: inside.find_all("[data-key=first]"))
-    inside.button("Create a key").click()
-    inside.button("Create", "dialog").click()
+    inside.press("Create a key")
+    inside.press("Create", "dialog")
     inside.wait_text("dialog", "1 to 64 letters")
     inside.field("Name").send_keys("first")
     inside.wait_text("dialog", "There is a key 'first' already.")
@@ -169,11 +169,11 @@ def test_wrong_values_are_told_at_the_field_and_a_key_is_removed_after_asking(in
     assert dialog_overflow(inside) == 0
     assert inside.overflow() == 0
     inside.size(1360, 860)
-    inside.button("Cancel", "dialog").click()
-    inside.button("Remove first").click()
+    inside.press("Cancel", "dialog")
+    inside.press("Remove first")
     inside.wait_text("dialog", "refused from then on")
     assert "It is the last one" in inside.text("dialog")
-    inside.button("Remove", "dialog").click()
+    inside.press("Remove", "dialog")
     inside.wait_text("main .panel", "There is no key")
     assert guarded.get_json("/admin/keys")["keys"] == []
 
@@ -181,7 +181,7 @@ def test_wrong_values_are_told_at_the_field_and_a_key_is_removed_after_asking(in
 @pytest.mark.parametrize("narrow", [False, True])
 def test_chat_works_beside_keys_and_its_use_is_counted(inside, guarded, narrow):
     create(inside, Name="somebody")
-    inside.button("I have it", "dialog").click()
+    inside.press("I have it", "dialog")
     body = {"model": "synthetic", "messages": [{"role": "user", "content": "x"}]}
     nobody = guarded.call("POST", "/v1/chat/completions", body, {"Authorization": None})
     assert nobody[0] == 401 and "API key" in json.loads(nobody[2])["error"]["message"]
@@ -194,6 +194,6 @@ def test_chat_works_beside_keys_and_its_use_is_counted(inside, guarded, narrow):
     inside.wait("it is counted", lambda: requests_counted(guarded) == before + 1)
     inside.click("a[href='#/keys']")
     inside.wait_text("[data-usage='without a key'] td", str(before + 1))
-    inside.button("By day").click()
+    inside.press("By day")
     inside.wait("the day", lambda: inside.find_all("[data-usage^='20']"))
     assert inside.overflow() == 0

@@ -54,7 +54,7 @@ def verdict(fits, limiting, *nodes):
 
 def open_dialog(page, server):
     page.open(server.url)
-    page.button("Load a model", ".cluster-head").click()
+    page.press("Load a model", ".cluster-head")
     page.wait("the dialog", lambda: page.find_all("dialog"))
 
 
@@ -81,7 +81,7 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     page.wait_text(".preflight", "Tightest on local-1")
     asked = [path for _, path, _ in stand_in.requests if "preflight" in path]
     assert asked[-1].endswith("?model=Llama-3.1-8B.gguf&batch=true&context=2048")
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.requests[-1][2]["model"] == "Llama-3.1-8B.gguf"
 
@@ -101,7 +101,7 @@ def test_wrong_context_is_shown_at_the_field_and_nothing_is_asked(page, stand_in
     page.field("Context").send_keys(value)
     page.field("Model").send_keys("/models/a.gguf")
     assert page.field("Context").get_attribute("aria-invalid") == "true"
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     page.wait_text("dialog", "A whole number of tokens, or empty.")
     assert not [r for r in stand_in.requests if "preflight" in r[1] or r[0] == "POST"]
 
@@ -120,7 +120,7 @@ def test_load_from_the_list_with_its_preflight_on_the_real_server(page, server):
     page.field("Context").send_keys(Keys.BACKSPACE * 8)
     page.wait_text('[data-node="local-2"]', "fits")
     page.screenshots("load-dialog-real")
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     page.wait_pills(ALIAS, "replica · batch", timeout=60)
 
 

@@ -21,12 +21,12 @@ def test_a_model_goes_to_the_nodes_that_are_chosen(page, stand_in):
     page.wait_text(row, "mini-c lacks it")
     assert "mini-d another file" in page.text(row) and "mini-b not asked" in page.text(row)
     assert "Copy" not in page.text('[data-model="Meta-Llama-3.1-8B.Q4_0.gguf"]').split()
-    page.button("Copy Qwen2.5-1.5B.Q8_0.gguf").click()
+    page.press("Copy Qwen2.5-1.5B.Q8_0.gguf")
     assert page.field("mini-c").is_selected() and not page.field("mini-d").is_selected()
     page.field("mini-d").click()
     assert page.complaints_of_axe() == []
     page.screenshots("dialog-copy")
-    page.button("Copy to 2 nodes").click()
+    page.press("Copy to 2 nodes")
     order = {"cluster": "minis", "model": "Qwen2.5-1.5B.Q8_0.gguf", "nodes": ["mini-c", "mini-d"]}
     sent = ("POST", "/admin/models/sync", order)
     page.wait("it was sent", lambda: sent in stand_in.requests)
@@ -37,7 +37,7 @@ def test_a_copy_shows_how_far_it_is_and_is_cancelled(page, stand_in):
     open_page(page, stand_in, "models")
     page.wait_text('[data-transfer="t1"]', "720 MB of 1.9 GB 61.0 MB/s copying, 20 s to go")
     asked = len([r for r in stand_in.requests if r[1] == "/admin/models"])
-    page.button("Cancel the copy of Qwen2.5-1.5B.Q8_0.gguf").click()
+    page.press("Cancel the copy of Qwen2.5-1.5B.Q8_0.gguf")
     cancelled = ("DELETE", "/admin/transfers/t1", {})
     page.wait("it was sent", lambda: cancelled in stand_in.requests)
     stand_in.transfers = [answers.transfer("failed", state="failed", error="its disk is full")]
@@ -51,7 +51,7 @@ def test_a_copy_shows_how_far_it_is_and_is_cancelled(page, stand_in):
 
 def test_hashes_are_compared(page, stand_in):
     open_page(page, stand_in, "models")
-    page.button("Compare Qwen2.5-1.5B.Q8_0.gguf").click()
+    page.press("Compare Qwen2.5-1.5B.Q8_0.gguf")
     page.wait_text("dialog", "9f86d081884c")
     assert "its file is of the same size but another" in page.text('dialog [data-node="mini-d"]')
     assert page.complaints_of_axe() == []
@@ -59,14 +59,14 @@ def test_hashes_are_compared(page, stand_in):
 
 def test_a_host_key_is_stored_only_after_a_look_at_it(page, stand_in):
     open_page(page, stand_in, "nodes")
-    page.button("Host key of mini-a").click()
+    page.press("Host key of mini-a")
     page.wait_text("dialog", "SHA256:47DEQpj8HBSaTImWhhE8OtCY0J3g1kZm9q3sVdQ7Rk0 (ED25519)")
     assert "has another one" in page.text("dialog")
     asked = [r for r in stand_in.requests if r[1].endswith("/trust")]
     assert asked == [("POST", "/admin/nodes/mini-a/trust", {})]
     assert page.complaints_of_axe() == []
     page.screenshots("dialog-trust")
-    page.button("Store it").click()
+    page.press("Store it")
     key = {"fingerprint": "SHA256:47DEQpj8HBSaTImWhhE8OtCY0J3g1kZm9q3sVdQ7Rk0"}
     stored = ("POST", "/admin/nodes/mini-a/trust", key)
     page.wait("it was sent", lambda: stored in stand_in.requests)
@@ -74,11 +74,11 @@ def test_a_host_key_is_stored_only_after_a_look_at_it(page, stand_in):
 
 def test_flotilla_is_installed_after_saying_what_that_does(page, stand_in):
     open_page(page, stand_in, "nodes")
-    page.button("Install Flotilla on mini-a").click()
+    page.press("Install Flotilla on mini-a")
     page.wait_text("dialog", "running request")
-    page.button("Install").click()
+    page.press("Install")
     page.wait_text("dialog", "(macos-arm64) is at /opt/homebrew/bin/flotilla.")
-    page.button("Close").click()
+    page.press("Close")
     page.wait("it is closed", lambda: not page.find_all("dialog"))
 
 
@@ -86,7 +86,7 @@ def test_nodes_show_their_devices_and_what_the_doctor_found(page, stand_in):
     open_page(page, stand_in, "nodes")
     page.wait_text('[data-node="mini-a"]', "6.8 GB of 17.2 GB · 61 % busy · 58 °C")
     assert "13.0 GB of 34.0 GB · 312 MB in runners" in page.text('[data-node="mini-a"]')
-    page.button("Check everything").click()
+    page.press("Check everything")
     page.wait_text("[data-doctor]", "Something is wrong")
     first = page.find("[data-level]")
     assert first.get_attribute("data-level") == "failure" and "look at the machine" in first.text
@@ -100,8 +100,8 @@ def test_real_server_copies_a_model_between_two_folders(page, server, tmp_path):
     server.put_cluster(nodes)
     page.open(f"{server.url}/#/models")
     page.wait_text(f'[data-model="{MODEL.name}"]', "n-two lacks it", timeout=30)
-    page.button(f"Copy {MODEL.name}").click()
-    page.button("Copy to 1 node").click()
+    page.press(f"Copy {MODEL.name}")
+    page.press("Copy to 1 node")
     page.wait_text("[data-transfer]", "done", timeout=60)
     page.wait(
         "both have it",

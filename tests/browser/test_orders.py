@@ -27,7 +27,7 @@ SPEC = {
 def manage(page, stand_in, **changes):
     stand_in.show(cluster(pools=[pool(replicas=[replica(0, **changes), replica(1)])]))
     page.open(stand_in.url)
-    page.button("Manage local-1").click()
+    page.press("Manage local-1")
 
 
 @pytest.mark.parametrize("action", ["restart", "drain", "resume"])
@@ -38,7 +38,7 @@ def test_replica_is_told_what_to_do_after_its_effect_was_said(page, stand_in, ac
     assert page.text(".last-words") == "loaded ready"
     assert page.complaints_of_axe() == []
     page.field(action.capitalize()).click()
-    page.button(action.capitalize(), "dialog").click()
+    page.press(action.capitalize(), "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.requests[-1] == ("POST", f"{PATH}/{action}", {})
 
@@ -46,9 +46,9 @@ def test_replica_is_told_what_to_do_after_its_effect_was_said(page, stand_in, ac
 def test_drained_replica_is_offered_to_resume_and_a_refusal_stays(page, stand_in):
     manage(page, stand_in, state="drained", live=False)
     stand_in.answers[("POST", f"{PATH}/resume")] = (409, {"detail": "it is being restarted"}, 0)
-    page.button("Resume", "dialog").click()
+    page.press("Resume", "dialog")
     page.wait_text(".refusal", "it is being restarted")
-    page.button("Its log", "dialog").click()
+    page.press("Its log", "dialog")
     page.wait("the log page", lambda: page.find_all("main[data-page=logs]"))
     assert page.field("Replica", ".log-panel").get_attribute("value") == f"{ALIAS} on local-1"
 
@@ -57,20 +57,20 @@ def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stan
     stand_in.show(cluster(nodes=[node("local-1"), node("far", transport="http")]))
     stand_in.answers[("GET", "/admin/clusters/local")] = (200, SPEC, 0)
     page.open(stand_in.url)
-    page.button("Edit This machine").click()
+    page.press("Edit This machine")
     page.wait("its nodes", lambda: len(page.find_all(".node-fields")) == 2)
-    page.button("Add a node").click()
+    page.press("Add a node")
     third = '.node-fields[data-node="local-3"]'
     page.wait("a third", lambda: page.find_all(third))
     page.find(f"{third} select").find_elements(By.TAG_NAME, "option")[2].click()
-    page.button("Save", "dialog").click()
+    page.press("Save", "dialog")
     page.wait_text(third, "A whole address")
     assert not [r for r in stand_in.requests if r[0] == "PUT"]
     assert page.complaints_of_axe() == []
     page.screenshots("edit-cluster")
     page.field("Address", third).send_keys("http://mini:8080/v1")
-    page.button("Take out far").click()
-    page.button("Save", "dialog").click()
+    page.press("Take out far")
+    page.press("Save", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     method, path, body = stand_in.requests[-1]
     assert (method, path) == ("PUT", "/admin/clusters/local")
@@ -81,17 +81,17 @@ def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stan
 def test_cluster_is_edited_and_removed_on_the_real_server(page, server):
     server.put_cluster(2)
     page.open(server.url)
-    page.button("Edit local").click()
-    page.button("Take out local-2").click()
+    page.press("Edit local")
+    page.press("Take out local-2")
     label = page.field("Label")
     label.clear()
     label.send_keys("My desk")
-    page.button("Save", "dialog").click()
+    page.press("Save", "dialog")
     page.wait_text("h2#cluster-local", "My desk")
     page.wait("one node", lambda: len(page.find_all(".cluster .nodes .pill")) == 1)
-    page.button("Edit My desk").click()
-    page.button("Remove this cluster…").click()
+    page.press("Edit My desk")
+    page.press("Remove this cluster…")
     page.wait_text("dialog", "Nothing is loaded on it.")
-    page.button("Remove", "dialog").click()
+    page.press("Remove", "dialog")
     page.wait("no cluster", lambda: page.find_all(".harbour"))
     assert server.get_json("/admin/clusters") in ([], {"clusters": []})

@@ -156,12 +156,12 @@ def test_refused_stream_shows_the_servers_words(page, stand_in):
 def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field(page, stand_in):
     page.open(stand_in.url)
     page.wait_text(".harbour", "flotilla load")
-    page.button("Add Argo cluster", "header").click()
+    page.press("Add Argo cluster", "header")
     page.field("Id").send_keys("Not good")
     nodes = page.field("Local nodes")
     nodes.clear()
     nodes.send_keys("0")
-    page.button("Add cluster", "dialog").click()
+    page.press("Add cluster", "dialog")
     page.wait_text("dialog", "Small letters, digits and dashes")
     assert "A whole number from 1 to 64" in page.text("dialog")
     assert stand_in.requests == []
@@ -191,22 +191,22 @@ def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field
 def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     page.open(stand_in.url)
     page.wait_text(".harbour", "flotilla load")
-    page.button("Add Argo cluster", "header").click()
+    page.press("Add Argo cluster", "header")
     page.field("Id").send_keys("minis")
     page.field("Local nodes").clear()
     page.field("Local nodes").send_keys("0")
     page.wait_text("dialog", "A whole number from 1 to 64")
-    page.button("Add a machine", "dialog").click()
-    page.button("Add cluster", "dialog").click()
+    page.press("Add a machine", "dialog")
+    page.press("Add cluster", "dialog")
     page.wait_text("dialog", "A host's name or address.")
     page.field("Host").send_keys("mini-a.lan")
     refused = {"detail": "Permission denied; run: ssh-copy-id mini-a.lan"}
     stand_in.answers[("POST", "/admin/nodes/test")] = (422, refused, 0)
-    page.button("Test", "dialog").click()
+    page.press("Test", "dialog")
     page.wait_text("dialog", "run: ssh-copy-id mini-a.lan")
     assert page.complaints_of_axe() == []
     page.screenshots("dialog-add-machine")
-    page.button("Add cluster", "dialog").click()
+    page.press("Add cluster", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     nodes = stand_in.requests[-1][2]["nodes"]
     assert nodes == [{"id": "minis-1", "transport": "ssh", "host": "mini-a.lan"}]
@@ -217,7 +217,7 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
     stand_in.show(cluster())
     page.open(stand_in.url)
     page.wait_text(".empty", "flotilla load local")
-    page.button("Load a model", ".cluster-head").click()
+    page.press("Load a model", ".cluster-head")
     page.field("Model").send_keys("/models/none.gguf")
     page.field("Context").send_keys("2048")
     stand_in.answers[("POST", path)] = (
@@ -225,7 +225,7 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
         {"detail": "local-1 has no file '/models/none.gguf'"},
         0,
     )
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     page.wait_text("dialog .refusal", "local-1 has no file '/models/none.gguf'")
     assert stand_in.requests[-1] == (
         "POST",
@@ -238,7 +238,7 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
         {"detail": "local-1: not a GGUF file\nlocal-2: same"},
         2,
     )
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     stand_in.show(cluster(loading=[{"alias": "none", "elapsed_s": 0, "eta_s": None, "nodes": []}]))
     page.wait("the dialog to close", lambda: not page.find_all("dialog"), timeout=2)
     stand_in.show(cluster())
@@ -246,21 +246,21 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
     stand_in.show(cluster(pools=[pool()]))
     page.wait_pills(ALIAS, "replica · batch")
     assert "not a GGUF file" in page.text(".notice")
-    page.button("Dismiss").click()
+    page.press("Dismiss")
     page.wait("no notice", lambda: not page.find_all(".notice"))
 
 
 def test_unload_asks_first_and_gives_the_focus_back(page, stand_in):
     stand_in.show(cluster(pools=[pool(replicas=[replica(0, busy_count=3), replica(1)])]))
     page.open(stand_in.url)
-    page.button(f"Unload {ALIAS}").click()
+    page.press(f"Unload {ALIAS}")
     page.wait_text("dialog", "3 running requests may finish first")
     page.find("dialog").send_keys(Keys.ESCAPE)
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.requests == []
     assert page.driver.switch_to.active_element.accessible_name == f"Unload {ALIAS}"
     page.driver.switch_to.active_element.send_keys(Keys.ENTER)
-    page.button("Unload", "dialog").click()
+    page.press("Unload", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.requests == [("POST", "/admin/clusters/local/unload", {"alias": ALIAS})]
 
@@ -274,7 +274,7 @@ def test_endpoint_box_has_a_ready_request_for_the_chosen_pool(page, stand_in):
     page.wait_text(".endpoint pre", '"model":"other-model"')
     body = page.text(".endpoint pre").split("-d '")[1].rstrip("'")
     assert json.loads(body)["stream"] is True
-    page.button("Copy the command", ".endpoint").click()
+    page.press("Copy the command", ".endpoint")
     page.wait_text(".endpoint .command button", "Copied")
 
 
@@ -288,11 +288,11 @@ def test_theme_follows_the_system_until_it_is_chosen(page, stand_in):
     dark = background()
     assert light != dark
     page.open(stand_in.url)
-    page.button("Switch to light theme").click()
+    page.press("Switch to light theme")
     page.wait("the light theme", lambda: background() == light)
     page.open(stand_in.url)
     assert background() == light
-    page.button("Switch to dark theme").click()
+    page.press("Switch to dark theme")
     page.wait("the dark theme", lambda: background() == dark)
     page.size(1360, 860)
     page.wait("the system's theme", lambda: background() == light)
@@ -323,13 +323,13 @@ def test_page_is_accessible(page, stand_in, state, dark):
             stand_in.close()
             page.wait_text(".banner", "Not connected")
         case "add":
-            page.button("Add Argo cluster", "header").click()
-            page.button("Add cluster", "dialog").click()
+            page.press("Add Argo cluster", "header")
+            page.press("Add cluster", "dialog")
         case "load":
-            page.button("Load a model", ".cluster-head").click()
-            page.button("Load", "dialog").click()
+            page.press("Load a model", ".cluster-head")
+            page.press("Load", "dialog")
         case "unload":
-            page.button(f"Unload {ALIAS}").click()
+            page.press(f"Unload {ALIAS}")
     assert page.complaints_of_axe() == []
 
 

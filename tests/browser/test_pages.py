@@ -42,10 +42,10 @@ def fill(page, stand_in, name):
     wanted["models"] = "[data-model]"
     page.wait("its content", lambda: page.find_all(wanted.get(name, "main > *")))
     if name == "bench":
-        page.button("Measure").click()
+        page.press("Measure")
         page.wait("the result", lambda: page.find_all(".gantt-node"))
     if name == "nodes":
-        page.button("Check everything").click()
+        page.press("Check everything")
         page.wait("the findings", lambda: page.find_all("[data-level]"))
 
 
@@ -68,7 +68,7 @@ def test_a_page_whose_routes_the_server_lacks_says_so_politely(page, stand_in, n
     go(page, stand_in, name)
     if name == "bench":
         stand_in.answers[("POST", "/admin/bench")] = (404, {"detail": "there is nothing at x"}, 0)
-        page.button("Measure").click()
+        page.press("Measure")
     if name in ("live", "bench", "models", "keys", "settings", "logs"):
         page.wait_text(".unavailable", "This server does not offer")
     assert not page.find_all("main .trouble, main [role=alert]")
@@ -104,7 +104,7 @@ def test_charts_are_read_once_and_go_on_with_the_stream(page, stand_in):
     assert "31" in page.text(".chart:nth-child(4)")
     asked = [r for r in stand_in.requests if "history" in r[1]]
     assert len(asked) == 1, "no polling"
-    page.button("24 h").click()
+    page.press("24 h")
     page.wait("the day", lambda: "range=86400" in str(stand_in.requests))
 
 
@@ -115,7 +115,7 @@ def test_charts_show_one_pools_replicas(page, stand_in):
     page.wait("the charts", lambda: page.find_all(".chart canvas"))
     both = answers.history(ALIAS, nodes=("local-1", "local-2"))
     stand_in.answers[("GET", "/admin/history")] = both
-    page.button("Replicas").click()
+    page.press("Replicas")
     page.wait_text(".chart-legend", "local-1")
     assert f"by=replica&pool={ALIAS}" in str(stand_in.requests)
     stand_in.history = [answers.sample(ALIAS, answers.END + 5, node="local-2", tokens_per_s=271)]
@@ -139,7 +139,7 @@ def test_request_is_cancelled_and_its_timeline_opens(page, stand_in):
     assert "the client went away" in page.text('[data-request="req-gone"]')
     page.click('[data-request="req-live"] .link')
     page.wait_text(".timeline", "4 ms dispatched local-1")
-    page.button("Cancel req-live").click()
+    page.press("Cancel req-live")
     page.wait(
         "it was sent", lambda: ("POST", "/admin/requests/req-live/cancel", {}) in stand_in.requests
     )
@@ -148,7 +148,7 @@ def test_request_is_cancelled_and_its_timeline_opens(page, stand_in):
         {"detail": "it has ended"},
         0,
     )
-    page.button("Cancel req-live").click()
+    page.press("Cancel req-live")
     page.wait_text(".notice", "it has ended")
 
 
@@ -183,12 +183,12 @@ def test_bench_draws_the_waves_of_each_replica(page, stand_in):
     page.wait_text(".bench-form", "A whole number from 1 to 256.")
     assert not page.button("Measure").is_enabled()
     page.field("Requests", ".bench-form").send_keys(Keys.BACKSPACE)
-    page.button("Measure").click()
+    page.press("Measure")
     page.wait_text('[data-node="local-1"]', "10 streams, 4 at once, 1000 tokens")
     assert len(page.find_all('[data-node="local-2"] .lane')) == 10
     assert "20/20 whole answers" in page.text(".dials")
     stand_in.answers[("POST", "/admin/bench")] = (409, {"detail": "a measurement is under way"}, 0)
-    page.button("Measure").click()
+    page.press("Measure")
     page.wait_text(".refusal", "a measurement is under way")
 
 
@@ -205,7 +205,7 @@ def test_setting_is_changed_reset_and_wrong_values_are_shown_at_the_field(page, 
     field.send_keys(Keys.BACKSPACE, Keys.BACKSPACE, "16", Keys.ENTER)
     changed = ("PUT", "/admin/settings", {"RUNNER_BATCH_SIZE": 16})
     page.wait("it was sent", lambda: changed in stand_in.requests)
-    page.button("Reset", '[data-setting="QUEUE_MAX"]').click()
+    page.press("Reset", '[data-setting="QUEUE_MAX"]')
     reset = ("PUT", "/admin/settings", {"QUEUE_MAX": None})
     page.wait("it was sent", lambda: reset in stand_in.requests)
     page.field("Find a setting", ".page").send_keys("drain")
@@ -265,7 +265,7 @@ def test_charts_and_bench_of_the_real_server(page, server):
     tokens = page.field("Tokens", ".bench-form")
     tokens.clear()
     tokens.send_keys("20")
-    page.button("Measure").click()
+    page.press("Measure")
     page.wait_text(".dials", "20/20 whole answers", timeout=90)
     nodes = {node.get_attribute("data-node") for node in page.find_all(".gantt-node")}
     assert nodes == {"local-1", "local-2"}

@@ -13,15 +13,15 @@ def test_add_load_work_kill_heal_and_unload(page, server):
     page.open(server.url)
     page.wait_text(".harbour", "flotilla cluster add")
 
-    page.button("Add Argo cluster", "header").click()
+    page.press("Add Argo cluster", "header")
     page.field("Id").send_keys("desk")
     page.field("Label").send_keys("My desk", Keys.ENTER)
     page.wait_text('[data-cluster="desk"] .empty', "flotilla load desk")
 
-    page.button("Load a model", ".cluster-head").click()
+    page.press("Load a model", ".cluster-head")
     page.field("Model").send_keys(str(MODEL))
     assert page.field("Batch").is_selected()
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     page.wait_pills(ALIAS, "replica · batch", timeout=60)
     assert not page.find_all("dialog")
     page.wait_text(".health", "ok")
@@ -52,8 +52,8 @@ def test_add_load_work_kill_heal_and_unload(page, server):
     assert killed not in server.runners()
     page.wait_text(f'[data-replica="{node}"]', "1 restart")
 
-    page.button(f"Unload {ALIAS}").click()
-    page.button("Unload", "dialog").click()
+    page.press(f"Unload {ALIAS}")
+    page.press("Unload", "dialog")
     page.wait_text('[data-cluster="desk"] .empty', "Nothing is loaded", timeout=30)
     assert not server.runners()
 
@@ -61,9 +61,9 @@ def test_add_load_work_kill_heal_and_unload(page, server):
 def test_load_that_fails_says_why_in_the_servers_words(page, server):
     server.put_cluster(2)
     page.open(server.url)
-    page.button("Load a model", ".cluster-head").click()
+    page.press("Load a model", ".cluster-head")
     page.field("Model").send_keys("/models/there-is-none.gguf")
-    page.button("Load", "dialog").click()
+    page.press("Load", "dialog")
     page.wait_text("[role=alert], .notice", "there-is-none.gguf")
     assert server.pool("there-is-none") is None
 
