@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kModelsMax = 2000;
 constexpr std::uint64_t kConfigBytesMax = 4 << 20;
-constexpr double kFolderOverhead = 1.15;
+constexpr std::int64_t kFolderOverheadPercent = 15;
 
 std::string gib(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
@@ -62,8 +62,7 @@ Result<void> fill_folder(api::PreflightAnswer& answer, const api::RunnerSpec& sp
   answer.context = spec.context > 0 ? spec.context : answer.context_trained;
   answer.advice = api::module_warning(*config);
   answer.weights_bytes = files.bytes;
-  answer.buffer_bytes =
-      static_cast<std::int64_t>(static_cast<double>(files.bytes) * (kFolderOverhead - 1));
+  answer.buffer_bytes = files.bytes * kFolderOverheadPercent / 100;
   // As a cache grows with what is in it, more than this is seldom there at once.
   constexpr std::int64_t usual_context = 8192;
   const std::int64_t tokens = spec.context > 0

@@ -86,6 +86,7 @@ Task<void> EngineProbe::list_models() {
 Task<void> EngineProbe::answers(std::string text, int tokens) {
   http::Request asked = request("POST", "/chat/completions");
   asked.headers.add("Content-Type", "application/json");
+  asked.headers.add("Connection", "close");
   asked.body = api::probe_chat_body(engine_, text, tokens);
   const auto answer = co_await client_.fetch(std::move(asked), kAnswerLimit, kBytesMax);
   if (!answer) co_return fail(answer.error());

@@ -11,13 +11,16 @@ namespace {
 // An engine may be silent through a long prefill; its health check finds a hang sooner.
 constexpr std::chrono::seconds kSilenceMax{600};
 
-http::Request engine_request(const ChatJob& job, const api::ForeignEngine& engine,
-                             std::string body) {
+// llama-server says that it keeps a connection and closes it after a stream: the next request on it
+// would be lost. A new one costs nothing but where TLS is spoken.
+http::Request engine_request(const ChatJob& job, const LaunchRuntime& place, std::string body) {
+  const api::ForeignEngine& engine = *place.engine;
   http::Request request;
   request.method = "POST";
   request.target = "/chat/completions";
   request.headers.add("Content-Type", "application/json");
   if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
+  if (!place.client->endpoint().tls) request.headers.add("Connection", "close");
   add_trace(request.headers, job.trace_context);
   request.body = std::move(body);
   return request;
@@ -116,7 +119,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
     end.error = body.error();
     co_return end;
   }
-  http::Request request = engine_request(job, *place.engine, std::move(*body));
+  http::Request request = engine_request(job, place, std::move(*body));
   ForeignAnswer reading(job, answer, place.node, clock);
   auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
   if (!opened) co_return failed(opened.error());

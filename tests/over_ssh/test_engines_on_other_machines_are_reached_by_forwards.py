@@ -17,8 +17,8 @@ ALIAS = "tiny"
 
 
 @pytest.fixture
-def lab(tmp_path):
-    lab = machines.make(tmp_path / "lab", ("mini-a", "mini-b"))
+def lab(tmp_path_factory):
+    lab = machines.make(tmp_path_factory.mktemp("lab"), ("mini-a", "mini-b"))
     yield lab
     lab.remove()
 
