@@ -680,7 +680,7 @@ export interface KeySpec {
   requests_per_min?: number;
   // 0: no bound.
   tokens_per_min?: number;
-  // 0: no bound.
+  // Answers at once: a request counts n for each of its prompts, one for vectors as many of its inputs as there is room for. 0: no bound.
   max_in_flight?: number;
   // Keys of one group share prefixes.
   cache_group?: string;
@@ -698,7 +698,7 @@ export interface Key {
   requests_per_min: number;
   // 0: no bound.
   tokens_per_min: number;
-  // 0: no bound.
+  // Answers at once: a request counts n for each of its prompts, one for vectors as many of its inputs as there is room for. 0: no bound.
   max_in_flight: number;
   // Keys of one group share prefixes.
   cache_group: string;
@@ -719,7 +719,7 @@ export interface NewKey {
   requests_per_min: number;
   // 0: no bound.
   tokens_per_min: number;
-  // 0: no bound.
+  // Answers at once: a request counts n for each of its prompts, one for vectors as many of its inputs as there is room for. 0: no bound.
   max_in_flight: number;
   // Keys of one group share prefixes.
   cache_group: string;

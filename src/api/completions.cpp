@@ -1,5 +1,7 @@
 #include "api/completions.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -156,6 +158,11 @@ bool asks_for_usage(const json::Object& body) {
   return usage != nullptr && usage->is_bool() && usage->get_bool();
 }
 
+bool is_of_completions(std::string_view field) {
+  constexpr std::string_view fields[] = {"prompt", "echo", "suffix", "best_of", "messages"};
+  return std::ranges::find(fields, field) != std::end(fields);
+}
+
 }  // namespace
 
 Result<FormRequest> parse_completion_request(std::string_view body) {
@@ -163,9 +170,10 @@ Result<FormRequest> parse_completion_request(std::string_view body) {
   if (!object) return fail(object.error());
   json::Fault fault;
   json::Reader in(*object, fault);
-  json::Object chat = *object;  // most fields are chat's own
-  for (const char* not_chats : {"prompt", "echo", "suffix", "best_of", "messages"})
-    chat.erase(not_chats);
+  json::Object chat;  // most fields are chat's own
+  for (const auto& member : *object) {
+    if (!is_of_completions(member.key())) chat.insert(member);
+  }
   json::Array prompts = read_prompts(in);
   const auto n = in.integer("n", 1, kRawChoicesMax).value_or(1);
   if (n * static_cast<std::int64_t>(prompts.size()) > kRawChoicesMax) {

@@ -99,7 +99,9 @@ std::string to_json(const EmbeddingsAnswer& answer) {
 
 ForeignEmbeddings read_foreign_embeddings(std::string_view body, std::string_view alias) {
   constexpr std::size_t kBytesMax = 256 << 20;
-  auto object = json::parse_object(body, {.bytes_max = kBytesMax});
+  auto object = json::parse_object(
+      body,
+      {.bytes_max = kBytesMax, .values_max = kEmbeddingNumbersMax + json::Limits{}.values_max});
   if (!object) return {.body = std::string(body)};
   ForeignEmbeddings out;
   const json::Value* usage = object->if_contains("usage");

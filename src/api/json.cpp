@@ -15,7 +15,7 @@
 namespace flotilla::api::json {
 namespace {
 
-enum class Refusal { None, DuplicateKey, Nul, NotFinite };
+enum class Refusal { None, DuplicateKey, Nul, NotFinite, TooMany };
 
 // Builds the value and refuses what Boost's own handler lets through.
 struct Handler {
@@ -26,6 +26,7 @@ struct Handler {
 
   boost::json::value_stack stack;
   bool nul = false;
+  std::size_t left = 0;                        // values that it may have yet
   std::vector<std::vector<std::string>> keys;  // of each open object, outermost first
   std::string key;
   Refusal refusal = Refusal::None;
@@ -44,9 +45,16 @@ struct Handler {
     return nul || text.find('\0') == Text::npos || refuse(Refusal::Nul, {}, ec);
   }
 
+  bool count(Error& ec) {
+    if (left == 0) return refuse(Refusal::TooMany, {}, ec);
+    --left;
+    return true;
+  }
+
   bool on_document_begin(Error&) { return true; }
   bool on_document_end(Error&) { return true; }
-  bool on_object_begin(Error&) {
+  bool on_object_begin(Error& ec) {
+    if (!count(ec)) return false;
     keys.emplace_back();
     return true;
   }
@@ -59,7 +67,7 @@ struct Handler {
     stack.push_object(n);
     return true;
   }
-  bool on_array_begin(Error&) { return true; }
+  bool on_array_begin(Error& ec) { return count(ec); }
   bool on_array_end(std::size_t n, Error&) {
     stack.push_array(n);
     return true;
@@ -71,7 +79,7 @@ struct Handler {
     return true;
   }
   bool on_key(Text text, std::size_t, Error& ec) {
-    if (!check_text(text, ec)) return false;
+    if (!check_text(text, ec) || !count(ec)) return false;
     key.append(text.data(), text.size());
     keys.back().push_back(std::move(key));
     key.clear();
@@ -84,16 +92,18 @@ struct Handler {
     return true;
   }
   bool on_string(Text text, std::size_t, Error& ec) {
-    if (!check_text(text, ec)) return false;
+    if (!check_text(text, ec) || !count(ec)) return false;
     stack.push_string(text);
     return true;
   }
   bool on_number_part(Text, Error&) { return true; }
-  bool on_int64(std::int64_t number, Text, Error&) {
+  bool on_int64(std::int64_t number, Text, Error& ec) {
+    if (!count(ec)) return false;
     stack.push_int64(number);
     return true;
   }
-  bool on_uint64(std::uint64_t number, Text, Error&) {
+  bool on_uint64(std::uint64_t number, Text, Error& ec) {
+    if (!count(ec)) return false;
     stack.push_uint64(number);
     return true;
   }
@@ -101,14 +111,17 @@ struct Handler {
     if (!std::isfinite(number)) {
       return refuse(Refusal::NotFinite, std::string(text.data(), text.size()), ec);
     }
+    if (!count(ec)) return false;
     stack.push_double(number);
     return true;
   }
-  bool on_bool(bool yes, Error&) {
+  bool on_bool(bool yes, Error& ec) {
+    if (!count(ec)) return false;
     stack.push_bool(yes);
     return true;
   }
-  bool on_null(Error&) {
+  bool on_null(Error& ec) {
+    if (!count(ec)) return false;
     stack.push_null();
     return true;
   }
@@ -126,6 +139,11 @@ std::string describe(const Handler& handler, boost::json::error_code ec, std::si
     case Refusal::NotFinite:
       return fmt::format("number {} near byte {} is out of range", handler.refused.substr(0, 40),
                          at);
+    case Refusal::TooMany:
+      return fmt::format(
+          "the JSON has more than {} values (items of lists, members and their "
+          "names); send less at once",
+          limits.values_max);
     case Refusal::None: break;
   }
   if (ec == boost::json::error::too_deep) {
@@ -150,10 +168,15 @@ Result<Value> parse_text(std::string_view text, const Limits& limits, bool nul) 
   Handler& handler = parser.handler();
   handler.stack.reset();
   handler.nul = nul;
+  handler.left = limits.values_max;
   boost::json::error_code ec;
   const std::size_t used = parser.write_some(false, text.data(), text.size(), ec);
   if (!ec && used < text.size()) ec = boost::json::error::extra_data;
-  if (ec) return fail(Code::InvalidArgument, describe(handler, ec, used, limits));
+  if (ec) {
+    const bool too_large = handler.refusal == Refusal::TooMany;
+    return fail(too_large ? Code::TooLarge : Code::InvalidArgument,
+                describe(handler, ec, used, limits));
+  }
   return handler.stack.release();
 }
 

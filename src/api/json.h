@@ -22,10 +22,13 @@ using Array = boost::json::array;
 struct Limits {
   std::size_t bytes_max = 32 << 20;
   std::size_t depth_max = 64;
+  // Values, and names of members, of all lists and objects together: what a text's tree takes is
+  // 20 to 100 bytes for each, whatever few bytes they are in the text.
+  std::size_t values_max = 1'200'000;
 };
 
 // One JSON text (RFC 8259). Refused beyond it: duplicate keys, U+0000 in a string, numbers that no
-// double holds. InvalidArgument says what and where.
+// double holds. InvalidArgument says what and where; TooLarge: bytes_max or values_max is passed.
 Result<Value> parse(std::string_view text, const Limits& limits = {});
 // As parse, and the text must be an object.
 Result<Object> parse_object(std::string_view text, const Limits& limits = {});

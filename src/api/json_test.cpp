@@ -44,6 +44,27 @@ TEST(Json, RefusesBeyondItsLimits) {
   EXPECT_NE(error_of(R"({"a\u0000b":1})").find("U+0000"), std::string::npos);
 }
 
+// What a value takes in memory has little to do with the bytes that it has in the text.
+TEST(Json, BoundsTheValuesOfAText) {
+  const auto refused = [](std::string_view text) {
+    const auto value = parse(text, {.values_max = 5});
+    if (value) return false;
+    EXPECT_EQ(value.error().code, Code::TooLarge) << text;
+    EXPECT_NE(value.error().message.find("more than 5 values"), std::string::npos) << text;
+    return true;
+  };
+  for (const char* five : {"[1,2,3,4]", "[[],[],[],[]]", R"({"a":1,"b":2})", "[[[[[]]]]]",
+                           R"(["a",-1,1e3,18446744073709551615])", "[null,true,false,{}]"})
+    EXPECT_FALSE(refused(five)) << five;
+  for (const char* six :
+       {"[1,2,3,4,5]", "[[],[],[],[],{}]", R"({"a":1,"b":[2]})", "[[[[[[]]]]]]",
+        R"(["a",-1,1e3,18446744073709551615,""])", "[null,true,false,{},null]", R"([0,0,0,{"a")"})
+    EXPECT_TRUE(refused(six)) << six;
+  std::string text = "[0";
+  while (text.size() < 3'000'000) text += ",0";
+  EXPECT_EQ(parse(text + "]").error().code, Code::TooLarge);
+}
+
 TEST(Json, RefusesDuplicateKeysWhereverTheyAre) {
   EXPECT_NE(error_of(R"({"model":1,"b":2,"model":3})").find("\"model\" appears twice"),
             std::string::npos);

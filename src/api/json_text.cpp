@@ -5,17 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_text.h"
-
 namespace flotilla::api {
-
-std::size_t character_length(std::string_view text, std::size_t at) {
-  return ::flotilla::character_length(text, at);
-}
-
-void append_quoted(std::string& out, std::string_view text) {
-  ::flotilla::append_quoted(out, text);
-}
 
 std::string json_string(std::string_view text) {
   std::string out;

@@ -91,7 +91,8 @@ std::string resume_json(const Resume& resume) {
 }
 
 Result<Resume> parse_resume(std::string_view text, int vocabulary) {
-  const auto object = json::parse_object(text);
+  // From our gateway: what was generated, of all choices.
+  const auto object = json::parse_object(text, {.values_max = SIZE_MAX});
   if (!object) return fail(Code::InvalidArgument, "resume: " + object.error().message);
   Resume resume;
   for (const auto& member : *object) {

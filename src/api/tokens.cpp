@@ -9,7 +9,7 @@ namespace flotilla::api {
 namespace {
 
 constexpr std::size_t kTextMax = 32 << 20;
-constexpr std::size_t kTokensMax = 1 << 22;
+constexpr std::size_t kTokensMax = 1 << 20;
 constexpr std::size_t kNameMax = 512;
 
 }  // namespace

@@ -97,7 +97,8 @@ void add_keys_command(const App& app, CommandResult& result) {
   make.add_option("--requests-per-min", flags->spec.requests_per_min, "0 = no bound");
   make.add_option("--tokens-per-min", flags->spec.tokens_per_min,
                   "Prompt and answer; 0 = no bound");
-  make.add_option("--max-in-flight", flags->spec.max_in_flight, "Requests at once; 0 = no bound");
+  make.add_option("--max-in-flight", flags->spec.max_in_flight,
+                  "Answers at once (a request with n = 4 has four); 0 = no bound");
   make.add_option("--cache-group", flags->spec.cache_group,
                   "Keys of one group share what is cached of prompts (default: with nobody)");
   make.add_option("--expires-in-days", flags->expires_in_days, "0 = never").not_negative();

@@ -10,7 +10,8 @@ namespace flotilla::cluster {
 
 // As far as re-prefilling costs: what waiting for the home may cost too.
 Duration Pool::State::prefill_time(const Unit& home, const Ticket& ticket) const {
-  const double seconds = static_cast<double>(ticket.tokens) / home.prefill_per_s;
+  const std::uint64_t tokens = ticket.prompt_tokens > 0 ? ticket.prompt_tokens : ticket.tokens;
+  const double seconds = static_cast<double>(tokens) / home.prefill_per_s;
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(std::min(seconds, 3600.0)));
 }

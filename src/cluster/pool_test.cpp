@@ -352,6 +352,21 @@ TEST_F(PoolTest, it_waits_for_a_full_home_only_as_long_as_prefilling_anew_would_
   EXPECT_EQ(dispatched.at(2), 1 - home);
 }
 
+// Its prompt is computed once: another replica would be as fast as for one choice.
+TEST_F(PoolTest, many_choices_do_not_wait_longer_for_a_full_home) {
+  add_ready("a", 1);
+  add_ready("b", 1);
+  Ticket first = ticket("k", 2000);
+  first.conversation = conversation_keys("g", "s", {});
+  const int home = submit(std::move(first));
+  Ticket second = ticket("k", 16'000);  // eight choices
+  second.prompt_tokens = 2000;
+  second.conversation = conversation_keys("g", "s", {});
+  EXPECT_EQ(submit(std::move(second)), -1);
+  pass(seconds(5));
+  EXPECT_EQ(dispatched.at(2), 1 - home);
+}
+
 TEST_F(PoolTest, who_waits_for_a_home_that_dies_goes_elsewhere_at_once) {
   const Launch a = add_ready("a", 1);
   const Launch b = add_ready("b", 1);

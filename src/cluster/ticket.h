@@ -38,10 +38,11 @@ struct ConversationKeys {
 // What the control plane has to know of a request.
 struct Ticket {
   TicketId id{};
-  std::string key;           // fairness: API key id, or the peer's address without one
-  double weight = 1.0;       // of the key; > 0
-  std::uint64_t tokens = 1;  // estimated cost: body bytes / 4
-  std::uint64_t bytes = 0;   // body bytes that waiting keeps in memory
+  std::string key;                  // fairness: API key id, or the peer's address without one
+  double weight = 1.0;              // of the key; > 0
+  std::uint64_t tokens = 1;         // estimated cost: body bytes / 4, for each of n choices
+  std::uint64_t prompt_tokens = 0;  // of those what is prefilled, whatever n is; 0: all
+  std::uint64_t bytes = 0;          // body bytes that waiting keeps in memory
   ConversationKeys conversation = {};
   Instant deadline = Instant::max();  // to the first byte
   bool own_timeout = false;           // the deadline is the request's own: 504 rather than 429/503

@@ -98,7 +98,7 @@ std::string scalar_text(const Node& node) {
 
 std::size_t first_bad_byte(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = text[at] == '\0' ? 0 : api::character_length(text, at);
+    const std::size_t length = text[at] == '\0' ? 0 : character_length(text, at);
     if (length == 0) return at;
     at += length;
   }

@@ -44,7 +44,7 @@ void write_json(std::string& out, const Node& node) {
     case Node::Kind::Null: out += "null"; return;
     case Node::Kind::Bool:
     case Node::Kind::Number: out += node.text; return;
-    case Node::Kind::Text: api::append_quoted(out, node.text); return;
+    case Node::Kind::Text: append_quoted(out, node.text); return;
     case Node::Kind::List:
     case Node::Kind::Map: break;
   }
@@ -53,7 +53,7 @@ void write_json(std::string& out, const Node& node) {
   for (const Node& item : node.items) {
     if (!std::exchange(first, false)) out += ',';
     if (node.is_map()) {
-      api::append_quoted(out, item.key);
+      append_quoted(out, item.key);
       out += ':';
     }
     write_json(out, item);

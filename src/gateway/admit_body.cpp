@@ -31,25 +31,33 @@ Awaitable<void> refuse(http::Exchange& exchange, Error error) {
   co_await exchange.respond(std::move(response));
 }
 
-Result<void> may_send(Service& service, const http::Request& request, Door door) {
-  if (door == Door::Administer) return service.guard.may_administer(request, service.clock.now());
+Result<std::any> may_send(Service& service, const http::Request& request, Door door) {
+  if (door == Door::Administer) {
+    if (auto may = may_administer(service, request); !may) return fail(may.error());
+    return std::any(Administrator{});
+  }
   const auto caller = has_entered(service, request);  // charged once, by who answers
   if (!caller) return fail(caller.error());
-  return {};
+  return std::any(*caller);
 }
 
 }  // namespace
 
-Awaitable<std::int64_t> admit_body(Service& service, const Front& front, http::Exchange& exchange) {
+Awaitable<http::BodyPermit> admit_body(Service& service, const Front& front,
+                                       http::Exchange& exchange) {
   const Door door = door_of(exchange.request().path());
-  if (door == Door::Open) co_return kOpenBodyMax;
-  const Result<void> may = may_send(service, exchange.request(), door);
-  if (may) co_return service.knobs.body_max_bytes;
+  http::BodyPermit permit{.bytes_max = kOpenBodyMax};
+  if (door == Door::Open) co_return permit;
+  Result<std::any> may = may_send(service, exchange.request(), door);
+  if (may) {
+    permit = {.bytes_max = service.knobs.body_max_bytes, .sender = std::move(*may)};
+    co_return permit;
+  }
   // With what lets another site's page read it.
   const http::Handler refusal =
       front.before([error = may.error()](http::Exchange& asked) { return refuse(asked, error); });
   co_await refusal(exchange);
-  co_return 0;
+  co_return permit;
 }
 
 }  // namespace flotilla::gateway

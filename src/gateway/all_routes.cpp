@@ -6,8 +6,8 @@ namespace flotilla::gateway {
 namespace {
 
 Awaitable<void> show_openapi(Service& service, http::Exchange& exchange) {
-  const auto may = service.guard.may_use(exchange.request(), service.clock.now(),
-                                         service.clock.unix_ms() / 1000);
+  const auto may = service.guard.may_observe(exchange.request(), service.clock.now(),
+                                             service.clock.unix_ms() / 1000);
   if (!may) {
     Error error = may.error();
     co_await answer_openai_error(exchange, std::move(error));

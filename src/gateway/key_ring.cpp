@@ -29,6 +29,16 @@ Error used_up(const api::KeySpec& spec, std::string_view quota, std::int64_t lim
                .retry_after_s = seconds};
 }
 
+Error too_many(const api::KeySpec& spec, std::int64_t sequences) {
+  return Error{
+      .code = Code::PermissionDenied,
+      .message = fmt::format("key \"{}\" may have {} answers at once, and this request asks "
+                             "for {} (n for each prompt); ask for fewer",
+                             spec.name, spec.max_in_flight, sequences),
+      .param = "n",
+      .reason = "too_many_answers"};
+}
+
 Error taken_back() {
   return Error{.code = Code::Unauthenticated,
                .message = "this API key was taken back",
@@ -45,14 +55,16 @@ std::string hash_of_secret(std::string_view key) {
 }
 
 struct KeyRing::Lease::State {
-  State(std::shared_ptr<Entry> of, double charge) : entry(std::move(of)), charged(charge) {
-    ++entry->in_flight;
+  State(std::shared_ptr<Entry> of, double charge, std::int64_t count)
+      : entry(std::move(of)), sequences(count), charged(charge) {
+    entry->in_flight += sequences;
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { --entry->in_flight; }
+  ~State() { entry->in_flight -= sequences; }
 
   const std::shared_ptr<Entry> entry;  // the key itself may be gone
+  const std::int64_t sequences;
   double charged;
 };
 
@@ -141,26 +153,32 @@ Result<void> KeyRing::take_request(const std::string& id, Instant now) {
   return {};
 }
 
-Result<KeyRing::Lease> KeyRing::enter(const std::string& id, std::uint64_t tokens, Instant now) {
+Result<KeyRing::Lease> KeyRing::enter(const std::string& id, const Cost& cost, Instant now) {
   const auto found = keys_.find(id);
   if (found == keys_.end()) return fail(taken_back());
   Entry& entry = *found->second;
   const api::KeySpec& spec = entry.key.spec;
-  if (spec.max_in_flight > 0 && entry.in_flight >= spec.max_in_flight) {
-    return fail(used_up(spec, "requests at once", spec.max_in_flight, 1));
-  }
+  const std::int64_t free = spec.max_in_flight - entry.in_flight;
+  const std::int64_t sequences = cost.in_turn && spec.max_in_flight > 0
+                                     ? std::min(cost.sequences, std::max<std::int64_t>(1, free))
+                                     : cost.sequences;
+  if (spec.max_in_flight > 0 && sequences > spec.max_in_flight)
+    return fail(too_many(spec, sequences));
+  if (spec.max_in_flight > 0 && sequences > free)
+    return fail(used_up(spec, "answers at once", spec.max_in_flight, 1));
   const auto per_min = static_cast<double>(spec.tokens_per_min);
   if (spec.tokens_per_min > 0) {
     // A request that is larger than a minute's worth passes when the bucket is full.
-    const double wanted = std::min(static_cast<double>(tokens), per_min);
+    const double wanted = std::min(static_cast<double>(cost.tokens), per_min);
     const double left = entry.tokens.now_left(per_min, now);
     if (left < wanted) {
       return fail(
           used_up(spec, "tokens a minute", spec.tokens_per_min, (wanted - left) * 60 / per_min));
     }
-    entry.tokens.take(static_cast<double>(tokens), per_min, now);
+    entry.tokens.take(static_cast<double>(cost.tokens), per_min, now);
   }
-  return Lease(std::make_shared<Lease::State>(found->second, static_cast<double>(tokens)));
+  return Lease(
+      std::make_shared<Lease::State>(found->second, static_cast<double>(cost.tokens), sequences));
 }
 
 KeyRing::Left KeyRing::left_of(std::int64_t limit, const Bucket& bucket, Instant now) {

@@ -60,9 +60,15 @@ class KeyRing {
     explicit Lease(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State> state_;
   };
-  // Charges `tokens`, about what it will cost. ResourceExhausted names the quota that is used up
-  // and when there is enough again.
-  Result<Lease> enter(const std::string& id, std::uint64_t tokens, Instant now);
+  struct Cost {
+    std::uint64_t tokens = 1;    // about
+    std::int64_t sequences = 1;  // of max_in_flight: one for each choice of each prompt
+    // They need not be under way together, and take what is left of max_in_flight, at least one.
+    bool in_turn = false;
+  };
+  // ResourceExhausted names the quota that is used up and when there is enough again;
+  // PermissionDenied: there never will be.
+  Result<Lease> enter(const std::string& id, const Cost& cost, Instant now);
 
   // What is left, for the x-ratelimit headers.
   struct Left {

@@ -52,7 +52,7 @@ TEST_F(KeyRingTest, AChangeGivesNothingBack) {
   const std::string secret =
       add("a", {.name = "", .requests_per_min = 2, .tokens_per_min = 100, .max_in_flight = 1});
   KeyRing::Key changed = *ring.find("a");
-  const auto lease = ring.enter("a", 80, clock.now());
+  const auto lease = ring.enter("a", {.tokens = 80}, clock.now());
   ASSERT_TRUE(lease && ring.take_request("a", clock.now()) && ring.take_request("a", clock.now()));
   changed.spec.weight = 2;
   ring.put(changed);
@@ -60,7 +60,7 @@ TEST_F(KeyRingTest, AChangeGivesNothingBack) {
   EXPECT_FALSE(ring.take_request("a", clock.now()));
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 20);
   EXPECT_EQ(ring.list().at(0).in_flight, 1);
-  EXPECT_FALSE(ring.enter("a", 1, clock.now())) << "the first is still under way";
+  EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now())) << "the first is still under way";
   changed.spec.requests_per_min = 0;
   ring.put(changed);
   EXPECT_TRUE(ring.take_request("a", clock.now()));
@@ -86,37 +86,67 @@ TEST_F(KeyRingTest, RequestsAMinuteComeBackEvenly) {
 
 TEST_F(KeyRingTest, TokensAreChargedWhenItComesAndSettledWhenItEnds) {
   add("a", {.name = "", .tokens_per_min = 600});
-  auto lease = ring.enter("a", 100, clock.now());
+  auto lease = ring.enter("a", {.tokens = 100}, clock.now());
   ASSERT_TRUE(lease);
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 500);
   lease->settle(700);
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0);
-  EXPECT_EQ(ring.enter("a", 50, clock.now()).error().retry_after_s, 15) << "the debt of 100 first";
+  EXPECT_EQ(ring.enter("a", {.tokens = 50}, clock.now()).error().retry_after_s, 15)
+      << "the debt of 100 first";
   clock.advance(seconds(15));
-  EXPECT_TRUE(ring.enter("a", 50, clock.now()));
+  EXPECT_TRUE(ring.enter("a", {.tokens = 50}, clock.now()));
   clock.advance(seconds(60));
-  EXPECT_TRUE(ring.enter("a", 10'000, clock.now())) << "larger than a minute's worth, and alone";
-  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  EXPECT_TRUE(ring.enter("a", {.tokens = 10'000}, clock.now()))
+      << "larger than a minute's worth, and alone";
+  EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now()));
 }
 
 TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
   add("a", {.name = "", .max_in_flight = 2});
-  auto first = ring.enter("a", 1, clock.now());
-  auto second = ring.enter("a", 1, clock.now());
+  auto first = ring.enter("a", {.tokens = 1}, clock.now());
+  auto second = ring.enter("a", {.tokens = 1}, clock.now());
   ASSERT_TRUE(first && second);
-  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now()));
   EXPECT_EQ(ring.list().at(0).in_flight, 2);
   *first = KeyRing::Lease();
-  EXPECT_TRUE(ring.enter("a", 1, clock.now()));
+  EXPECT_TRUE(ring.enter("a", {.tokens = 1}, clock.now()));
   ring.erase("a");
-  EXPECT_FALSE(ring.enter("a", 1, clock.now()));
+  EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now()));
   second->settle(5);  // its key is gone; nothing happens
+}
+
+TEST_F(KeyRingTest, EachAnswerOfARequestCounts) {
+  add("a", {.name = "", .max_in_flight = 4});
+  auto three = ring.enter("a", {.sequences = 3}, clock.now());
+  ASSERT_TRUE(three);
+  EXPECT_EQ(ring.list().at(0).in_flight, 3);
+  EXPECT_EQ(ring.enter("a", {.sequences = 2}, clock.now()).error().code, Code::ResourceExhausted);
+  auto one = ring.enter("a", {.sequences = 1}, clock.now());
+  EXPECT_TRUE(one);
+  *three = KeyRing::Lease();
+  EXPECT_EQ(ring.list().at(0).in_flight, 1);
+  const auto never = ring.enter("a", {.sequences = 5}, clock.now());
+  ASSERT_FALSE(never);
+  EXPECT_EQ(never.error().code, Code::PermissionDenied) << "waiting would not help";
+  EXPECT_EQ(never.error().retry_after_s, 0);
+}
+
+TEST_F(KeyRingTest, WhatNeedNotRunTogetherTakesWhatIsLeft) {
+  add("a", {.name = "", .max_in_flight = 4});
+  const auto one = ring.enter("a", {}, clock.now());
+  auto inputs = ring.enter("a", {.sequences = 100, .in_turn = true}, clock.now());
+  ASSERT_TRUE(one && inputs);
+  EXPECT_EQ(ring.list().at(0).in_flight, 4);
+  EXPECT_FALSE(ring.enter("a", {.sequences = 100, .in_turn = true}, clock.now()));
+  *inputs = KeyRing::Lease();
+  EXPECT_EQ(ring.list().at(0).in_flight, 1);
 }
 
 TEST_F(KeyRingTest, AKeyWithoutBoundsIsNeverRefused) {
   add("a", {});
   for (int i = 0; i < 1000; ++i)
-    EXPECT_TRUE(ring.take_request("a", clock.now()) && ring.enter("a", 1'000'000, clock.now()));
+    EXPECT_TRUE(ring.take_request("a", clock.now()) &&
+                ring.enter("a", {.tokens = 1'000'000}, clock.now()));
   EXPECT_EQ(ring.requests_left("a", clock.now()).limit, 0);
 }
 

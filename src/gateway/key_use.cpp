@@ -34,15 +34,25 @@ bool may_ask(const KeyRing& keys, const Caller& caller, const PoolRuntime& pool)
   return listed(pool.alias()) || std::ranges::any_of(pool.generation().load.aliases, listed);
 }
 
+std::uint64_t tokens_about(std::size_t body_bytes) {
+  return std::max<std::uint64_t>(1, body_bytes / 4);
+}
+
+// Its prompts, all of them, are in the body already.
+std::uint64_t queue_tokens(const api::ChatRequest& chat, std::size_t body_bytes) {
+  const int each = chat.raw.prompts.empty() ? chat.n : chat.raw.each;
+  return std::max(static_cast<std::uint64_t>(chat.n),
+                  tokens_about(body_bytes) * static_cast<std::uint64_t>(each));
+}
+
 Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& pool,
-                       std::size_t body_bytes, Instant now) {
+                       const KeyRing::Cost& cost, Instant now) {
   KeyUse use;
-  use.tokens = std::max<std::uint64_t>(1, body_bytes / 4);
   if (caller.key.empty()) {
     use.cache_group = group_of(caller, nullptr, pool);
     return use;
   }
-  auto lease = keys.enter(caller.key, use.tokens, now);
+  auto lease = keys.enter(caller.key, cost, now);
   if (!lease) return fail(lease.error());
   const KeyRing::Key& key = *keys.find(caller.key);
   use.weight = key.spec.weight;

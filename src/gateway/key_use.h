@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "api/openai.h"
 #include "gateway/guard.h"
 #include "gateway/key_ring.h"
 #include "gateway/pool_runtime.h"
@@ -13,7 +14,6 @@ namespace flotilla::gateway {
 
 // What a request's API key means for it.
 struct KeyUse {
-  std::uint64_t tokens = 1;  // about what it costs: its bytes / 4
   double weight = 1;
   std::string cache_group;  // prefixes are shared within it
   http::Headers headers;    // x-ratelimit-*: what is left
@@ -21,9 +21,14 @@ struct KeyUse {
   UsageTally::Spender spender;
 };
 
-// For a model that the caller may ask for. ResourceExhausted: a quota is used up.
+// For a model that the caller may ask for. Errors as KeyRing::enter's.
 Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& pool,
-                       std::size_t body_bytes, Instant now);
+                       const KeyRing::Cost& cost, Instant now);
+
+// Of a body, before anything has counted its tokens.
+std::uint64_t tokens_about(std::size_t body_bytes);
+// What it costs in the fair queue: to that, n choices are n requests.
+std::uint64_t queue_tokens(const api::ChatRequest& chat, std::size_t body_bytes);
 
 // Whether a key may ask for a model, by any of its names. Without a key: yes.
 bool may_ask(const KeyRing& keys, const Caller& caller, const PoolRuntime& pool);

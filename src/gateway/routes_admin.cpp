@@ -29,7 +29,7 @@ Error no_cluster(const std::string& id) {
 
 Awaitable<void> administer(Service& service, Exchange& exchange, PathParams params,
                            AdminRoute route) {
-  const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
+  const auto may = may_administer(service, exchange.request());
   if (!may) {
     Error error = may.error();
     co_await answer_problem(exchange, std::move(error));
@@ -223,7 +223,7 @@ Awaitable<void> stream_all(Service& service, Exchange& exchange, PathParams) {
 
 Awaitable<void> administer_stream(Service& service, Exchange& exchange, PathParams params,
                                   AdminStream stream) {
-  const auto may = service.guard.may_administer(exchange.request(), service.clock.now());
+  const auto may = may_administer(service, exchange.request());
   if (!may) {
     Error error = may.error();
     co_await answer_problem(exchange, std::move(error));

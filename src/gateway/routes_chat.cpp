@@ -83,7 +83,8 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   ticket.key = trace->record().owner;
   ticket.weight = use.weight;
   ticket.bytes = request.body.size();
-  ticket.tokens = use.tokens;
+  ticket.tokens = queue_tokens(chat, request.body.size());
+  ticket.prompt_tokens = tokens_about(request.body.size());
   ticket.conversation =
       conversation_of(request, chat, use.cache_group.empty() ? ticket.key : use.cache_group);
   ticket.deadline = now + service.knobs.request_deadline;
@@ -226,10 +227,18 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
 }
 
 Result<Caller> has_entered(Service& service, const http::Request& request) {
-  auto caller = service.guard.may_use(request, service.clock.now(), service.clock.unix_ms() / 1000);
+  const auto* known = std::any_cast<Caller>(&request.sender);
+  auto caller = known != nullptr ? Result<Caller>(*known)
+                                 : service.guard.may_use(request, service.clock.now(),
+                                                         service.clock.unix_ms() / 1000);
   if (!caller || !service.draining) return caller;
   return fail(Error{
       .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
+}
+
+Result<void> may_administer(Service& service, const http::Request& request) {
+  if (std::any_cast<Administrator>(&request.sender) != nullptr) return {};
+  return service.guard.may_administer(request, service.clock.now());
 }
 
 namespace {
@@ -244,6 +253,8 @@ Result<api::ChatRequest> parse_embeddings(std::string_view body) {
   out.model = std::move(request->model);
   out.user = std::move(request->user);
   out.timeout_s = request->timeout_s;
+  out.raw.prompts = std::move(request->inputs);
+  out.n = static_cast<int>(out.raw.prompts.size());
   return out;
 }
 
@@ -284,7 +295,10 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }
-  auto use = use_key(service.keys, *caller, *pool, request.body.size(), service.clock.now());
+  const bool vectors = parse == &parse_embeddings;
+  const KeyRing::Cost cost{
+      .tokens = tokens_about(request.body.size()), .sequences = parsed->n, .in_turn = vectors};
+  auto use = use_key(service.keys, *caller, *pool, cost, service.clock.now());
   if (!use) {
     Error error = use.error();
     co_await refuse_chat(exchange, *trace, std::move(error));
@@ -293,7 +307,7 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
   trace->enters(pool->alias(), caller->owner);
   ChatRun::Options options = chat_options(service, std::move(pool), std::move(request),
                                           std::move(*parsed), std::move(*use), trace);
-  options.job.embeddings = parse == &parse_embeddings;
+  options.job.embeddings = vectors;
   ChatRun run(exchange, service.executor, std::move(options));
   co_await run.run();
 }

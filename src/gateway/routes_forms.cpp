@@ -89,7 +89,8 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> cal
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
-  const auto use = use_key(service.keys, *caller, *pool, request.body.size(), service.clock.now());
+  const auto use = use_key(service.keys, *caller, *pool,
+                           {.tokens = tokens_about(request.body.size())}, service.clock.now());
   if (!use) {
     Error error = use.error();
     co_await answer_openai_error(exchange, std::move(error));

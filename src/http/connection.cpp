@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log_line.h"
+#include "http/body_share.h"
 #include "http/forwarded.h"
 
 namespace flotilla::http {
@@ -16,6 +17,7 @@ const SystemClock kClock;
 
 constexpr std::size_t kHeadRead = 4 << 10;
 constexpr std::size_t kBodyRead = 64 << 10;
+constexpr std::size_t kReservedFor = 16;  // when a sixteenth of a body is there
 // A refused client may still be sending: its bytes are read and dropped for so long, since closing
 // at once would reset the connection and take the answer with it.
 constexpr Duration kLingerMax = std::chrono::seconds(10);
@@ -30,37 +32,6 @@ HeadError too_large(std::int64_t max_bytes) {
   return {.status = 413,
           .message = "the request's body is larger than " + std::to_string(max_bytes) + " bytes"};
 }
-
-// What a body that is being read counts in the server's sum and in its network's.
-class BodyShare {
- public:
-  // Nobody but us reaches a unix socket.
-  BodyShare(ServerCore& core, const Request& request)
-      : core_(core), of_(request.peer == "unix" ? "" : network_of(request.peer)) {}
-  ~BodyShare() {
-    core_.bodies_bytes -= bytes_;
-    if (of_.empty()) return;
-    const auto mine = core_.bodies_of.find(of_);
-    if (mine != core_.bodies_of.end() && (mine->second -= bytes_) == 0) core_.bodies_of.erase(mine);
-  }
-  BodyShare(const BodyShare&) = delete;
-  BodyShare& operator=(const BodyShare&) = delete;
-
-  // false: a sum is over its bound.
-  bool set(std::size_t bytes) {
-    const std::int64_t more = static_cast<std::int64_t>(bytes) - bytes_;
-    bytes_ += more;
-    core_.bodies_bytes += more;
-    const bool fits = core_.bodies_bytes <= core_.options.bodies_max_bytes;
-    if (of_.empty() || bytes_ == 0) return fits;
-    return (core_.bodies_of[of_] += more) <= core_.options.bodies_max_bytes_of_network && fits;
-  }
-
- private:
-  ServerCore& core_;
-  const std::string of_;
-  std::int64_t bytes_ = 0;
-};
 
 // A connection whose next request is not known yet: what the server cuts when it has too many.
 class Waiting {
@@ -112,6 +83,8 @@ Connection::Connection(std::shared_ptr<ServerCore> core, Socket socket, Peer pee
     : core_(std::move(core)),
       channel_(std::make_shared<Channel>(std::move(socket))),
       peer_(std::move(peer)) {}
+
+Connection::~Connection() = default;
 
 bool ServerCore::cut_oldest_waiting(const std::string& network) {
   const auto oldest = std::ranges::find_if(waiting, [&network](const auto& one) {
@@ -259,9 +232,10 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
       const Io io = co_await channel_->write(parts, core_->options.write_stall);
       if (io != Io::Ok) co_return false;
     }
-    std::optional<HeadError> failed = co_await receive_body(decoder, head.request, *max_bytes);
+    std::optional<HeadError> failed = co_await receive_body(decoder, head, *max_bytes);
     if (!failed) co_return true;
     head.request.body = std::string();
+    body_.reset();
     error = std::move(*failed);
   }
   std::string path(head.request.path());
@@ -276,30 +250,38 @@ Awaitable<std::optional<std::int64_t>> Connection::admit_body(RequestHead& head)
   asked.request = std::move(head.request);
   asked.keep_alive = false;
   const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(asked));
-  const std::int64_t max_bytes = co_await core_->options.admit_body(*exchange);
+  BodyPermit permit = co_await core_->options.admit_body(*exchange);
   if (exchange->started()) {
     if (exchange->finished()) co_await linger();
     co_return std::nullopt;
   }
   head.request = exchange->take_request();
-  co_return std::min(max_bytes, core_->options.body_max_bytes);
+  head.request.sender = std::move(permit.sender);
+  co_return std::min(permit.bytes_max, core_->options.body_max_bytes);
 }
 
-Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder, Request& request,
+Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
+                                                             RequestHead& head,
                                                              std::int64_t max_bytes) {
   const auto limit = static_cast<std::size_t>(max_bytes);
-  std::string& body = request.body;
+  std::string& body = head.request.body;
   const Instant begin = kClock.now();
   const Instant end = begin + core_->options.body_timeout;
   Instant deadline = std::min(end, begin + core_->options.body_pace);
   std::size_t paced = 0;  // so much had come when the deadline was last moved
-  BodyShare share(*core_, request);
+  body_ = std::make_unique<BodyShare>(core_, head.request);
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
     if (body.size() > limit) co_return too_large(max_bytes);
-    if (!share.set(body.size())) {
-      co_return HeadError{.status = 503, .message = "too many request bodies are being received"};
+    // What a text leaves behind as it grows is as large as itself. Who only says that it will be
+    // large gets nothing.
+    if (body.size() >= head.content_length / kReservedFor) body.reserve(head.content_length);
+    if (!body_->set(body.size())) {
+      co_return HeadError{.status = 503,
+                          .message =
+                              "the server holds as many bytes of request bodies as it may; "
+                              "send it again in a moment"};
     }
     if (decoder.state() == BodyDecoder::State::Done) co_return std::nullopt;
     if (decoder.state() == BodyDecoder::State::Malformed) {
@@ -364,6 +346,7 @@ Awaitable<void> Connection::answer(RequestHead head) {
   }
   exchange->unwatch();
   exchange_.reset();
+  body_.reset();
   if (unanswered) {
     exchange->close_after();
     Response response = core_->error(500, "internal error", exchange->request().path());

@@ -9,6 +9,8 @@
 
 namespace flotilla::http {
 
+class BodyShare;
+
 // Who connected, and how.
 struct Peer {
   std::string address = "unix";
@@ -22,6 +24,9 @@ struct Peer {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<ServerCore> core, Socket socket, Peer peer);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // Until the connection is closed. The caller keeps it alive.
   Awaitable<void> serve();
@@ -38,7 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_head(RequestHead& head);
   Awaitable<bool> read_body(RequestHead& head);
   Awaitable<std::optional<std::int64_t>> admit_body(RequestHead& head);
-  Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, Request& request,
+  Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, RequestHead& head,
                                                    std::int64_t max_bytes);
   Awaitable<Io> fill(std::size_t bytes, Instant deadline);
   Awaitable<void> refuse(HeadError error, std::string path);
@@ -52,6 +57,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = true;
   bool first_ = true;
   std::shared_ptr<ServerExchange> exchange_;  // while a handler runs
+  std::unique_ptr<BodyShare> body_;           // of the request that is read or answered
 };
 
 }  // namespace flotilla::http

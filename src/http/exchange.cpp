@@ -41,10 +41,12 @@ std::string_view date_value(ServerCore& core) {
 }  // namespace
 
 Response ServerCore::error(int status, std::string_view message, std::string_view path) const {
-  if (options.error_response) return options.error_response(status, message, path);
-  return Response{.status = status,
-                  .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
-                  .body = std::string(message) + "\n"};
+  Response response{.status = status,
+                    .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
+                    .body = std::string(message) + "\n"};
+  if (options.error_response) response = options.error_response(status, message, path);
+  if (status == 503) response.headers.set("Retry-After", "1");  // too much of something
+  return response;
 }
 
 ServerExchange::ServerExchange(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <any>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,7 @@ struct Request {
   bool peer_is_loopback = false;  // unix sockets count
   bool by_tls = false;            // what the client sent was encrypted
   bool http_1_0 = false;          // an old proxy's way, not a browser's
+  std::any sender = {};           // who that is, where ServerOptions::admit_body has found it
 
   std::string_view path() const;  // target up to '?'
   // Decoded value of a query parameter.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,10 +39,17 @@ class Exchange {
 
 using Handler = std::function<Awaitable<void>(Exchange&)>;
 
+struct BodyPermit {
+  std::int64_t bytes_max = 0;
+  std::any sender = {};  // becomes Request::sender, so that the handler need not look again
+};
+
 struct ServerOptions {
   std::int64_t body_max_bytes = 32LL << 20;
-  std::int64_t bodies_max_bytes = 512LL << 20;  // all that are being read together; beyond: 503
+  // All bodies together, each from its first byte until its request is answered; beyond: 503.
+  std::int64_t bodies_max_bytes = 512LL << 20;
   std::int64_t bodies_max_bytes_of_network = 256LL << 20;  // of those, one client network's
+  std::int64_t small_body_bytes = 16 << 10;  // passes all the same: the connections bound these
   std::int64_t header_max_bytes = 64 << 10;
   // One more cuts the oldest that waits for a request; where none does, it is answered 503.
   int connections_max = 20000;
@@ -62,9 +70,9 @@ struct ServerOptions {
   // the API at `path`; empty where the head was not read.
   std::function<Response(int status, std::string_view message, std::string_view path)>
       error_response;
-  // Set: asked before a body is read, with the head alone: how large it may be. Who may send none
-  // is answered there and then, and the connection ends.
-  std::function<Awaitable<std::int64_t>(Exchange&)> admit_body;
+  // Set: asked before a body is read, with the head alone. Who may send none is answered there and
+  // then, and the connection ends.
+  std::function<Awaitable<BodyPermit>(Exchange&)> admit_body;
   // Set: every answer has an X-Request-Id, this one where the handler gives none.
   std::function<std::string()> request_id;
 };

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,6 +31,7 @@ struct Seen {
   int ended = 0;
   std::vector<bool> writes;
   std::string peer;
+  std::string sender;
 };
 
 struct ServerTest : testing::Test {
@@ -62,6 +64,7 @@ struct ServerTest : testing::Test {
     const std::string_view path = request.path();
     seen.requests.push_back(request.method + " " + request.target + " " + request.body);
     seen.peer = request.peer;
+    if (const auto* sender = std::any_cast<std::string>(&request.sender)) seen.sender = *sender;
     exchange.on_client_gone([&seen] { ++seen.gone; });
     if (path == "/throw") throw std::runtime_error("on purpose");
     if (path == "/nothing") co_return;
@@ -215,6 +218,7 @@ TEST_F(ServerTest, a_body_whose_bytes_are_always_there_is_held_to_its_time_too) 
 
 TEST_F(ServerTest, bounds_the_bodies_that_are_being_read) {
   options.bodies_max_bytes = 1000;
+  options.small_body_bytes = 100;
   start();
   const std::string post = "POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 700\r\n\r\n";
   const auto one = loop.connect(port);
@@ -222,7 +226,8 @@ TEST_F(ServerTest, bounds_the_bodies_that_are_being_read) {
   loop.run_for(1ms);
   const auto two = loop.connect(port);
   loop.send(two, post + std::string(600, 'x'));
-  EXPECT_THAT(loop.read_to(two, "\"}"), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(loop.read_to(two, "\"}"),
+              AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1")));
   loop.send(one, std::string(100, 'x'));
   EXPECT_THAT(loop.read_to(one, "xxx"), StartsWith("HTTP/1.1 200"));
   const auto three = loop.connect(port);
@@ -230,8 +235,34 @@ TEST_F(ServerTest, bounds_the_bodies_that_are_being_read) {
   EXPECT_THAT(loop.read_to(three, "xxx"), StartsWith("HTTP/1.1 200"));
 }
 
+// Handlers keep bodies for another try: what waits for a place is what an overload is made of.
+TEST_F(ServerTest, a_body_counts_until_its_request_is_answered) {
+  options.bodies_max_bytes = 1000;
+  options.small_body_bytes = 100;
+  start();
+  const auto post = [](const char* path, std::size_t bytes) {
+    return fmt::format("POST {} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{}", path, bytes,
+                       std::string(bytes, 'x'));
+  };
+  const auto one = loop.connect(port);
+  loop.send(one, post("/wait", 600));
+  loop.run_until([&] { return !seen.requests.empty(); });
+  const auto two = loop.connect(port);
+  loop.send(two, post("/p", 600));
+  EXPECT_THAT(loop.read_to(two, "\"}"), StartsWith("HTTP/1.1 503"));
+  const auto small = loop.connect(port);
+  loop.send(small, post("/p", 100));
+  EXPECT_THAT(loop.read_to(small, "xxx"), StartsWith("HTTP/1.1 200"));
+  for (const auto& channel : {one, two, small}) channel->close();
+  loop.run_until([&] { return server->connections() == 0; });
+  const auto three = loop.connect(port);
+  loop.send(three, post("/p", 600));
+  EXPECT_THAT(loop.read_to(three, "xxx"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(ServerTest, of_the_bodies_that_are_being_read_a_network_has_its_part) {
   options.bodies_max_bytes_of_network = 1000;
+  options.small_body_bytes = 100;
   options.trusted_proxies = {*AddressRange::parse("127.0.0.1")};
   start();
   const auto post = [](const char* from) {
@@ -253,12 +284,16 @@ TEST_F(ServerTest, of_the_bodies_that_are_being_read_a_network_has_its_part) {
 
 TEST_F(ServerTest, who_may_send_no_body_is_told_so_before_it_comes) {
   options.body_max_bytes = 1000;
-  options.admit_body = [](Exchange& exchange) -> Awaitable<std::int64_t> {
-    if (exchange.request().path() == "/small") co_return 5;
-    if (exchange.request().headers.find("Authorization")) co_return 1 << 20;
+  options.admit_body = [](Exchange& exchange) -> Awaitable<BodyPermit> {
+    BodyPermit permit{.bytes_max = 5};
+    if (exchange.request().path() == "/small") co_return permit;
+    if (const auto key = exchange.request().headers.find("Authorization")) {
+      permit = {.bytes_max = 1 << 20, .sender = std::string(*key)};
+      co_return permit;
+    }
     Response response = json_response(401, R"({"error":"no"})");
     co_await exchange.respond(std::move(response));
-    co_return 0;
+    co_return permit;
   };
   start();
   const std::string length = "Content-Length: 900\r\n";
@@ -280,6 +315,7 @@ TEST_F(ServerTest, who_may_send_no_body_is_told_so_before_it_comes) {
   EXPECT_EQ(seen.requests, std::vector<std::string>());
   const std::string key = "Authorization: k\r\nConnection: close\r\n";
   EXPECT_THAT(talk(head("/y", key + "Content-Length: 3\r\n") + "abc"), EndsWith("/y|abc"));
+  EXPECT_EQ(seen.sender, "k") << "who it is need not be found out again";
   EXPECT_THAT(talk(head("/y", key + "Content-Length: 1001\r\n")), StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(talk(get("/nobody-asks", "Connection: close\r\n")), StartsWith("HTTP/1.1 200"));
 }

@@ -181,23 +181,16 @@ class BlockRun {
   void group_step(int kv_head, int tile) {
     const int end = (kv_head + 1) * group_;
     for (int head = kv_head * group_; head < end;) {
-      const int left = end - head;
-      if (kHeads >= 4 && left >= 4) {
-        head += heads_step<Score, 4>(kv_head, head, tile);
-      } else if (kHeads >= 3 && left == 3) {
-        head += heads_step<Score, 3>(kv_head, head, tile);
-      } else if (kHeads >= 2 && left >= 2) {
-        head += heads_step<Score, 2>(kv_head, head, tile);
-      } else {
-        head += heads_step<Score, 1>(kv_head, head, tile);
-      }
+      head += heads_step<Score, kHeads>(kv_head, head, end - head, tile);
     }
   }
+  // `Heads` of the `left` heads, or all of them where there are fewer.
   template <bool Score, int Heads>
-  int heads_step(int kv_head, int head, int tile) {
-    if constexpr (Heads > kHeads) {
-      return 0;
-    } else if constexpr (Score) {
+  int heads_step(int kv_head, int head, int left, int tile) {
+    if constexpr (Heads > 1) {
+      if (left < Heads) return heads_step<Score, Heads - 1>(kv_head, head, left, tile);
+    }
+    if constexpr (Score) {
       score_heads<Heads>(kv_head, head, tile);
     } else {
       sum_heads<Heads>(kv_head, head, tile);

@@ -21,13 +21,12 @@ api::AnswerHead make_head(const CallHeaders& headers, const Clock& clock, const 
 
 }  // namespace
 
-ChatCall::ChatCall(const Context& context, PreparedChat chat, const CallHeaders& headers,
-                   const std::string& alias)
+ChatCall::ChatCall(const Context& context, PreparedChat chat, const CallHeaders& headers)
     : context_(context),
       chat_(std::move(chat)),
       protocol_(headers.protocol),
       headers_(headers),
-      head_(make_head(headers, context.clock, alias, chat_.request.model)),
+      head_(make_head(headers, context.clock, context.tools->alias, chat_.request.model)),
       writer_(head_, chat_.request.include_usage),
       choices_(static_cast<std::size_t>(chat_.request.n)),
       timer_(context.executor) {

@@ -41,8 +41,7 @@ class ChatCall final : public SequenceListener {
     Instant arrived;
   };
 
-  ChatCall(const Context& context, PreparedChat chat, const CallHeaders& headers,
-           const std::string& alias);
+  ChatCall(const Context& context, PreparedChat chat, const CallHeaders& headers);
   ~ChatCall() override;
 
   // Answers the request, whatever happens.

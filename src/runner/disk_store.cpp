@@ -54,10 +54,12 @@ DiskStore::DiskStore(Options options, std::string key, Deliver deliver)
       deliver_(std::move(deliver)),
       files_({.bytes_max = options_.bytes_max,
               .can_cut = options_.can_cut,
-              .on_drop = [this](const Files::Key&, const std::uint64_t& file, Files::Why) {
-                std::error_code ignored;
-                std::filesystem::remove(path_of(file), ignored);
-              }}) {
+              .on_drop =
+                  [this](const Files::Key&, const std::uint64_t& file, Files::Why) {
+                    std::error_code ignored;
+                    std::filesystem::remove(path_of(file), ignored);
+                  }}),
+      coming_({.bytes_max = INT64_MAX, .can_cut = options_.can_cut}) {
   take_over();
   thread_ = std::thread([this] { run(); });
 }
@@ -107,8 +109,10 @@ void DiskStore::take_over() {
 std::optional<DiskStore::Match> DiskStore::find(const std::string& group,
                                                 std::span<const engine::Token> tokens) {
   const std::lock_guard lock(mutex_);
-  const auto match = files_.find(group, tokens);
-  if (!match) return std::nullopt;
+  const auto file = files_.find(group, tokens);
+  const auto coming = coming_.find(group, tokens);
+  if (!file && !coming) return std::nullopt;
+  const auto& match = !file || (coming && coming->length > file->length) ? coming : file;
   return Match{.file = match->value, .length = match->length};
 }
 
@@ -117,9 +121,13 @@ void DiskStore::put(CellFileHead head, batch::Cells cells) {
     const std::lock_guard lock(mutex_);
     const std::int64_t bytes = bytes_of(cells);
     if (!files_.wants(head.tokens.size()) || bytes > options_.bytes_max) return;
-    if (pending_ + bytes > options_.pending_max) return;
-    pending_ += bytes;
-    jobs_.emplace_back(Write{.head = std::move(head), .cells = std::move(cells)});
+    if (pending_bytes_ + bytes > options_.pending_max) return;
+    pending_bytes_ += bytes;
+    const auto write = std::make_shared<const Write>(
+        Write{.file = ++last_file_, .head = std::move(head), .cells = std::move(cells)});
+    coming_.put({write->head.group, write->head.tokens}, write->file, bytes);
+    pending_.emplace(write->file, write);
+    jobs_.emplace_back(write);
   }
   ready_.notify_one();
 }
@@ -129,7 +137,7 @@ void DiskStore::load(std::uint64_t file, std::uint64_t ticket) {
   {
     const std::lock_guard lock(mutex_);
     const auto first_write = std::ranges::find_if(
-        jobs_, [](const auto& job) { return std::holds_alternative<Write>(job); });
+        jobs_, [](const auto& job) { return std::holds_alternative<Pending>(job); });
     jobs_.emplace(first_write, Read{.file = file, .ticket = ticket});
   }
   ready_.notify_one();
@@ -142,7 +150,7 @@ DiskStore::Usage DiskStore::usage() const {
 
 void DiskStore::run() {
   while (true) {
-    std::variant<Write, Read> job;
+    std::variant<Pending, Read> job;
     {
       std::unique_lock lock(mutex_);
       ready_.wait(lock, [this] { return closed_ || !jobs_.empty(); });
@@ -151,37 +159,52 @@ void DiskStore::run() {
       jobs_.pop_front();
     }
     if (auto* read_job = std::get_if<Read>(&job)) read(*read_job);
-    if (auto* write_job = std::get_if<Write>(&job)) write(std::move(*write_job));
+    if (auto* write_job = std::get_if<Pending>(&job)) write(**write_job);
   }
 }
 
-void DiskStore::write(Write job) {
-  Files::Key key{job.head.group, job.head.tokens};
-  bool needed = false;
-  {
-    const std::lock_guard lock(mutex_);
-    pending_ -= bytes_of(job.cells);
-    needed = !files_.covers(key);
-    if (needed) files_.shrink(options_.bytes_max - bytes_of(job.cells));
-  }
-  if (!needed) return;
-  const std::uint64_t number = ++last_file_;
-  const auto bytes = write_cell_file(path_of(number), key_, job.head, *job.cells);
-  if (!bytes) {
-    if (!std::exchange(complained_, true)) log::warning("runner: {}", bytes.error().message);
-    return;
-  }
-  complained_ = false;
+// From memory to disk at once: it is in one of both at every moment.
+void DiskStore::write(const Write& job) {
+  const auto bytes = write_if_needed(job);
   bool kept = false;
   {
     const std::lock_guard lock(mutex_);
-    kept = files_.put(std::move(key), number, static_cast<std::int64_t>(*bytes));
+    if (bytes) {
+      kept = files_.put({job.head.group, job.head.tokens}, job.file,
+                        static_cast<std::int64_t>(*bytes));
+    }
+    coming_.forget(job.file);
+    pending_.erase(job.file);
+    pending_bytes_ -= bytes_of(job.cells);
   }
   std::error_code ignored;
-  if (!kept) std::filesystem::remove(path_of(number), ignored);
+  if (bytes && !kept) std::filesystem::remove(path_of(job.file), ignored);
+}
+
+// The file's size; none: there is a file that has all of it, or it could not be written.
+std::optional<std::uint64_t> DiskStore::write_if_needed(const Write& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (files_.covers({job.head.group, job.head.tokens})) return std::nullopt;
+    files_.shrink(options_.bytes_max - bytes_of(job.cells));
+  }
+  const auto bytes = write_cell_file(path_of(job.file), key_, job.head, *job.cells);
+  if (!bytes && !std::exchange(complained_, true))
+    log::warning("runner: {}", bytes.error().message);
+  if (!bytes) return std::nullopt;
+  complained_ = false;
+  return static_cast<std::uint64_t>(*bytes);
 }
 
 void DiskStore::read(Read job) {
+  Pending pending;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = pending_.find(job.file); found != pending_.end())
+      pending = found->second;
+  }
+  if (pending)
+    return deliver_(job.ticket, CellFile{.head = pending->head, .cells = *pending->cells});
   auto file = read_cell_file(path_of(job.file), key_);
   if (file) return deliver_(job.ticket, std::move(*file));
   if (file.error().code != Code::NotFound) log::warning("runner: {}", file.error().message);

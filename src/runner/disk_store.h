@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,8 +19,9 @@
 namespace flotilla::runner {
 
 // Conversations for which there is no room in memory, in files of one folder: found by the longest
-// common beginning, as those in memory are, written and read by a thread of its own. A runner that
-// starts again takes over what another left there.
+// common beginning, as those in memory are, written and read by a thread of its own. What is on its
+// way there is found and read like the rest. A runner that starts again takes over what another
+// left.
 class DiskStore {
  public:
   struct Options {
@@ -56,9 +58,11 @@ class DiskStore {
  private:
   using Files = batch::PrefixStore<std::uint64_t>;
   struct Write {
+    std::uint64_t file = 0;
     CellFileHead head;
     batch::Cells cells;
   };
+  using Pending = std::shared_ptr<const Write>;
   struct Read {
     std::uint64_t file = 0;
     std::uint64_t ticket = 0;
@@ -68,19 +72,22 @@ class DiskStore {
   std::filesystem::path path_of(std::uint64_t file) const;
   void take_over();
   void run();
-  void write(Write job);
+  void write(const Write& job);
+  std::optional<std::uint64_t> write_if_needed(const Write& job);
   void read(Read job);
 
   const Options options_;
   const std::string key_;
   const Deliver deliver_;
-  std::uint64_t last_file_ = 0;  // the thread's own
-  bool complained_ = false;
+  bool complained_ = false;  // the thread's own
 
   mutable std::mutex mutex_;  // of all below
+  std::uint64_t last_file_ = 0;
   Files files_;
-  std::deque<std::variant<Write, Read>> jobs_;
-  std::int64_t pending_ = 0;
+  Files coming_;                              // the same of what is not written yet
+  std::map<std::uint64_t, Pending> pending_;  // by file
+  std::int64_t pending_bytes_ = 0;
+  std::deque<std::variant<Pending, Read>> jobs_;
   bool closed_ = false;
   std::condition_variable ready_;
 

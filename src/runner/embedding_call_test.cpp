@@ -137,6 +137,20 @@ TEST_F(EmbeddingCallTest, AGatewayIsToldTheCountAndThatWorkGoesOn) {
   EXPECT_EQ(object->at("x_flotilla").at("node"), "node-1");
 }
 
+// As for chat: the thread is busy to the end, but nobody waits for it.
+TEST_F(EmbeddingCallTest, PreparingItHasItsTime) {
+  options_.text_max = {.all = 0s, .slow = 0s};
+  begin();
+  const std::string text(20 << 20, 'x');  // takes a tenth of a second
+  const auto vectors = post(R"("input":")" + text + '"');
+  const auto chat = fetch(request(body("", text)));
+  for (const http::Response& response : {vectors, chat}) {
+    EXPECT_EQ(response.status, 400) << response.body;
+    EXPECT_NE(response.body.find("took longer than 0 s to prepare"), std::string::npos)
+        << response.body;
+  }
+}
+
 TEST_F(EmbeddingCallTest, TimeAndClientsThatGoAwayEndIt) {
   fake_.per_step = 40ms;
   begin();

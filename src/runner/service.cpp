@@ -85,16 +85,36 @@ class Counted {
   const std::shared_ptr<int> count_;
 };
 
-struct Prepare {
+// What requests that compute do before the engine does: work for the text pool.
+struct PrepareChat {
+  using Prepared = Result<PreparedChat>;
+  using Call = ChatCall;
+  static constexpr bool kCanned = true;
+
   std::string body;
   CallHeaders headers;
   std::shared_ptr<const TextTools> tools;
-  std::uint64_t random;
   std::shared_ptr<const platform::Breadcrumb> breadcrumb;
 
-  Result<PreparedChat> operator()(const std::function<void()>& compiles) {
+  Prepared operator()(const Compiles& compiles) {
     const platform::Breadcrumb::Preparing mark(*breadcrumb, headers.request_id);
-    return prepare_chat(body, headers, *tools, random, compiles);
+    return prepare_chat(body, headers, *tools, random_seed(), compiles);
+  }
+};
+
+struct PrepareEmbeddings {
+  using Prepared = Result<PreparedEmbeddings>;
+  using Call = EmbeddingCall;
+  static constexpr bool kCanned = false;
+
+  std::string body;
+  CallHeaders headers;
+  std::shared_ptr<const TextTools> tools;
+  std::shared_ptr<const platform::Breadcrumb> breadcrumb;
+
+  Prepared operator()(const Compiles&) {
+    const platform::Breadcrumb::Preparing mark(*breadcrumb, headers.request_id);
+    return prepare_embeddings(body, headers, *tools);
   }
 };
 
@@ -107,14 +127,6 @@ struct AnswerText {
   Result<std::string> operator()(const Compiles& compiles) {
     return answer(body, headers, *tools, compiles);
   }
-};
-
-struct PrepareEmbeddings {
-  std::string body;
-  CallHeaders headers;
-  std::shared_ptr<const TextTools> tools;
-
-  Result<PreparedEmbeddings> operator()() { return prepare_embeddings(body, headers, *tools); }
 };
 
 Error too_slow(const TextPool::Limits& limits) {
@@ -264,7 +276,20 @@ Result<CallHeaders> Service::admit(const http::Exchange& exchange) const {
   return headers;
 }
 
-Awaitable<void> Service::chat(http::Exchange& exchange) {
+ChatCall::Context Service::context_of(http::Exchange& exchange, Instant arrived) {
+  return {.sequences = sequences_,
+          .text = text_,
+          .tools = tools_,
+          .exchange = exchange,
+          .clock = clock_,
+          .executor = executor_,
+          .options = options_.call,
+          .arrived = arrived};
+}
+
+// A request that computes, from its body to its answer. `Work` prepares it beside this thread.
+template <class Work>
+Awaitable<void> Service::compute(http::Exchange& exchange) {
   const Instant arrived = clock_.now();
   auto headers = admit(exchange);
   if (!headers) {
@@ -273,23 +298,23 @@ Awaitable<void> Service::chat(http::Exchange& exchange) {
     co_return;
   }
   const Counted counted(calls_);
-  if (options_.canned_chunks > 0) {
+  if (Work::kCanned && options_.canned_chunks > 0) {
     co_await write_canned_answer(exchange, *headers, options_.alias, options_.canned_chunks);
     co_return;
   }
   note_trace(exchange.request(), headers->request_id);
   const auto link = link_client(exchange);
   http::Request request = exchange.take_request();
-  Prepare prepare{.body = std::move(request.body),
-                  .headers = *headers,
-                  .tools = tools_,
-                  .random = random_seed(),
-                  .breadcrumb = breadcrumb_};
+  Work work{.body = std::move(request.body),
+            .headers = *headers,
+            .tools = tools_,
+            .breadcrumb = breadcrumb_};
   restart_if_stuck();
   auto in_time =
-      co_await text_.run_within(std::move(prepare), options_.text_max, headers->cache_group);
+      co_await text_.run_within(std::move(work), options_.text_max, headers->cache_group);
   restart_if_stuck();
-  Result<PreparedChat> prepared = in_time ? std::move(*in_time) : fail(too_slow(options_.text_max));
+  typename Work::Prepared prepared =
+      in_time ? std::move(*in_time) : fail(too_slow(options_.text_max));
   if (link->gone || exchange.client_gone()) co_return;
   if (!prepared) {
     http::Response response = error_response(prepared.error());
@@ -297,50 +322,15 @@ Awaitable<void> Service::chat(http::Exchange& exchange) {
     co_await exchange.respond(std::move(response));
     co_return;
   }
-  ChatCall call({.sequences = sequences_,
-                 .text = text_,
-                 .tools = tools_,
-                 .exchange = exchange,
-                 .clock = clock_,
-                 .executor = executor_,
-                 .options = options_.call,
-                 .arrived = arrived},
-                std::move(*prepared), *headers, options_.alias);
+  typename Work::Call call(context_of(exchange, arrived), std::move(*prepared), *headers);
   const Linked linked(*link, call);
   co_await call.run();
 }
 
+Awaitable<void> Service::chat(http::Exchange& exchange) { return compute<PrepareChat>(exchange); }
+
 Awaitable<void> Service::embeddings(http::Exchange& exchange) {
-  const Instant arrived = clock_.now();
-  auto headers = admit(exchange);
-  if (!headers) {
-    http::Response response = error_response(headers.error());
-    co_await exchange.respond(std::move(response));
-    co_return;
-  }
-  const Counted counted(calls_);
-  const auto link = link_client(exchange);
-  http::Request request = exchange.take_request();
-  PrepareEmbeddings prepare{.body = std::move(request.body), .headers = *headers, .tools = tools_};
-  auto prepared = co_await text_.run(std::move(prepare));
-  if (link->gone || exchange.client_gone()) co_return;
-  if (!prepared) {
-    http::Response response = error_response(prepared.error());
-    response.headers.set("X-Request-Id", headers->request_id);
-    co_await exchange.respond(std::move(response));
-    co_return;
-  }
-  EmbeddingCall call({.sequences = sequences_,
-                      .text = text_,
-                      .tools = tools_,
-                      .exchange = exchange,
-                      .clock = clock_,
-                      .executor = executor_,
-                      .options = options_.call,
-                      .arrived = arrived},
-                     std::move(*prepared), *headers);
-  const Linked linked(*link, call);
-  co_await call.run();
+  return compute<PrepareEmbeddings>(exchange);
 }
 
 // Where every thread for text has been busy with what nobody waits for, and for long, nothing can

@@ -59,6 +59,9 @@ class Service {
   Awaitable<void> handle(http::Exchange& exchange);
   Awaitable<void> chat(http::Exchange& exchange);
   Awaitable<void> embeddings(http::Exchange& exchange);
+  ChatCall::Context context_of(http::Exchange& exchange, Instant arrived);
+  template <class Work>
+  Awaitable<void> compute(http::Exchange& exchange);
   Awaitable<void> text_answer(http::Exchange& exchange, TextAnswer answer);
   Awaitable<void> models(http::Exchange& exchange);
   Awaitable<void> model(http::Exchange& exchange, std::string id);

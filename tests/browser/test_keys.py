@@ -110,7 +110,7 @@ def test_a_key_is_made_with_all_its_options_and_its_secret_shown_once(inside, gu
         Name="build-server",
         Models="synthetic, other",
         Weight="2.5",
-        Requests_at_once="4",
+        Answers_at_once="4",
         Requests_a_minute="60",
         Tokens_a_minute="100000",
         Cache_group="team",

@@ -1,7 +1,9 @@
 import concurrent.futures
 import json
 import secrets
+import socket
 import threading
+import time
 
 import openai
 import pytest
@@ -106,6 +108,11 @@ def test_quotas_are_told_and_kept(server):
         ask(client, **SMALL)
     assert refused.value.code == "rate_limit_exceeded"
     assert 1 <= int(refused.value.response.headers["retry-after"]) <= 20
+    small = with_key(server, make_key(server, "small", tokens_per_min=30))
+    assert ask(small, **SMALL).usage.total_tokens > 30, "more than a minute's worth passes when nothing is used"
+    with pytest.raises(openai.RateLimitError) as refused:
+        ask(small, **SMALL)
+    assert "30 tokens a minute" in str(refused.value) and int(refused.value.response.headers["retry-after"]) > 1
     ask(with_key(server, make_key(server, "unbounded")), **SMALL)
 
 
@@ -121,6 +128,26 @@ def test_requests_at_once_are_bounded_by_key(server):
         stream.join(120)
         assert stream.error is None
     ask(client, **SMALL)
+
+
+def test_each_answer_of_a_request_counts(server):
+    client = with_key(server, make_key(server, "answers", max_in_flight=2))
+    with pytest.raises(openai.PermissionDeniedError) as refused:
+        ask(client, n=3, **SMALL)
+    assert refused.value.code == "too_many_answers" and "may have 2 answers at once" in str(refused.value)
+    for more in ({"prompt": ["a", "b", "c"]}, {"prompt": "a", "n": 3}, {"prompt": ["a", "b"], "n": 2}):
+        with pytest.raises(openai.PermissionDeniedError):
+            client.completions.create(model=ALIAS, max_tokens=1, **more)
+    assert len(client.completions.create(model=ALIAS, max_tokens=1, prompt=["a", "b"]).choices) == 2
+    assert len(client.embeddings.create(model=ALIAS, input=["x"] * 5).data) == 5, "they wait for each other"
+    stream = Stream(client, "A long story", n=2, max_tokens=400, extra_body={"ignore_eos": True})
+    assert stream.begun.wait(60)
+    for one_more in (lambda: ask(client, **SMALL), lambda: client.embeddings.create(model=ALIAS, input="x")):
+        with pytest.raises(openai.RateLimitError):
+            one_more()
+    stream.join(120)
+    assert stream.error is None
+    ask(client, n=2, **SMALL)
 
 
 def test_what_one_key_asked_does_not_show_to_another(server):
@@ -192,7 +219,11 @@ def test_what_one_key_talks_about_another_does_not_learn(quick):
     ("POST", "/v1/messages", b"{", 400),
     ("POST", "/v1/completions", {"model": "synthetic", "prompt": "x", "max_tokens": 1}, 200),
     ("POST", "/tokenize", b"{", 400),
+    ("POST", "/tokenize", {"model": "nobody", "content": "x"}, 404),
+    ("POST", "/v1/embeddings", {"model": "nobody", "input": "x"}, 404),
+    ("POST", "/v1/messages/count_tokens", {"model": "nobody", "messages": [HELLO]}, 404),
     ("GET", "/v1/models", None, 200),
+    ("GET", "/v1/models?include_unloaded=true", None, 200),
     ("GET", "/v1/models/none", None, 404),
     ("GET", "/v1/requests/none", None, 404),
     ("GET", "/v1/responses/none", None, 404),
@@ -204,6 +235,18 @@ def test_each_request_counts_once_whatever_comes_of_it(quick, method, path, body
     assert quick.call(method, path, body, headers)[0] == 429
     assert quick.admin("PUT", f"/keys/{key['id']}", {"name": key["name"], "requests_per_min": 1})[0] == 200
     assert quick.call(method, path, body, headers)[0] == 429, "a change gives nothing back"
+
+
+def test_a_key_opens_nothing_when_its_time_is_over(quick):
+    key = make_key(quick, "over-soon", expires_unix_s=int(time.time()) + 3600)
+    assert chat(quick, key)[0] == 200
+    changed = {"name": key["name"], "expires_unix_s": int(time.time()) - 1}
+    assert quick.admin("PUT", f"/keys/{key['id']}", changed)[0] == 200
+    status, _, text = chat(quick, key)
+    assert status == 401 and json.loads(text)["error"]["code"] == "expired_api_key"
+    with pytest.raises(openai.AuthenticationError):
+        with_key(quick, key).models.list()
+    assert quick.call("GET", "/metrics", headers={"x-api-key": key["secret"]})[0] == 401
 
 
 def test_who_is_not_let_in_leaves_no_record(quick):
@@ -234,6 +277,21 @@ def test_a_key_that_was_taken_back_stays_away(quick):
         # Where it opens nothing it is a guess, and the eleventh within a minute.
         assert quick.call("GET", "/v1/models", headers={"x-api-key": key["secret"]})[0] in (401, 429)
         assert key["id"] not in [one["id"] for one in quick.get_json("/admin/keys")["keys"]]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/tokenize"])
+def test_a_key_that_is_taken_back_while_a_body_comes_opens_nothing(quick, path):
+    key = make_key(quick, f"half-{secrets.token_hex(4)}")
+    body = json.dumps({"model": "synthetic", "max_tokens": 2, "messages": [HELLO], "content": "x"}).encode()
+    with socket.create_connection(("127.0.0.1", quick.port), timeout=60) as connection:
+        connection.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                           f"Authorization: Bearer {key['secret']}\r\nExpect: 100-continue\r\n"
+                           f"Content-Length: {len(body)}\r\n\r\n".encode())
+        answer = connection.makefile("rb")
+        assert answer.readline().startswith(b"HTTP/1.1 100 ") and answer.readline() == b"\r\n"
+        assert quick.admin("DELETE", f"/keys/{key['id']}")[0] == 204
+        connection.sendall(body)
+        assert answer.readline().startswith(b"HTTP/1.1 401 ")
 
 
 def test_a_name_goes_to_one_key(quick):

@@ -128,6 +128,29 @@ def test_another_address_needs_a_token(tmp_path):
     assert "--admin-token-file" in done.stderr
 
 
+def test_with_a_token_alone_it_needs_keys_or_leave(start, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    open_to_all = ["--host", "0.0.0.0", "--admin-token-file", token]
+    done = run_command("serve", *open_to_all, "--port", 0, "--state", tmp_path / "state", timeout=20)
+    assert done.returncode == 1
+    assert "flotilla keys add" in done.stderr and "--allow-anonymous" in done.stderr
+    server = start(Server, *open_to_all, "--allow-anonymous")
+    asked = {"Host": "elsewhere.example", "X-Forwarded-For": "198.51.100.7"}
+    assert server.call("GET", "/v1/models", headers=asked)[0] == 200, "from anywhere, by any name and way"
+    assert server.call("GET", "/admin/clusters", headers=asked)[0] == 403
+    assert server.call("GET", "/metrics", headers=asked)[0] == 401
+
+
+def test_unless_told_otherwise_it_listens_on_127_0_0_1_port_8000_alone(shared, tmp_path):
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", shared.port), timeout=30)
+    socket.create_connection(("127.0.0.1", shared.port), timeout=30).close()
+    shown = run_command("config", "show", cwd=tmp_path).stdout
+    assert re.search(r"^host +127\.0\.0\.1 +default", shown, re.M), shown
+    assert re.search(r"^port +8000 +default", shown, re.M), shown
+
+
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A server with an admin token, which these tests do not send unless they say so."""

@@ -7,7 +7,6 @@
 #include "api/foreign.h"
 #include "api/json.h"
 #include "api/json_schema.h"
-#include "api/json_text.h"
 #include "api/keys.h"
 #include "api/login.h"
 #include "api/node_spec.h"
@@ -16,6 +15,7 @@
 #include "api/responses.h"
 #include "api/tokens.h"
 #include "base/check.h"
+#include "base/json_text.h"
 #include "fuzz/target.h"
 
 // Bodies of requests.
@@ -24,7 +24,7 @@ namespace {
 
 void check_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = api::character_length(text, at);
+    const std::size_t length = flotilla::character_length(text, at);
     CHECK(length > 0);
     at += length;
   }

@@ -54,7 +54,7 @@ export function AddKey({ taken, loaded, made, close }: Props) {
         />
         <Field
           {...bind("atOnce")}
-          label="Requests at once"
+          label="Answers at once"
           hint="Beyond: 429."
           placeholder="no bound"
           numeric
