@@ -132,6 +132,8 @@ export interface LoadSpec {
   default?: boolean;
   // Although preflight refuses.
   force?: boolean;
+  // A template of flotilla.yaml's engines, instead of our runner.
+  engine?: string;
   // false: answer 202 at once.
   wait?: boolean;
   speculate?: "off";
@@ -190,6 +192,8 @@ export interface Declared {
     default: boolean;
     // Although preflight refuses.
     force: boolean;
+    // A template of flotilla.yaml's engines, instead of our runner.
+    engine?: string;
     // false: answer 202 at once.
     wait: boolean;
   })[];
@@ -216,6 +220,8 @@ export interface Replica {
   last_error: string | null;
   // Its last words before it last ended.
   log_tail: string | null;
+  // That is not ours: its template's name. Its loaded_bytes are estimated.
+  engine: string | null;
   model_bytes: number;
   loaded_bytes: number;
   tokens_per_s: number;
@@ -424,6 +430,8 @@ export interface PreflightNode {
   on_devices: boolean;
   // What would make it better.
   advice: string;
+  // The bytes are: an engine that is not ours takes its own.
+  estimated: boolean;
   // Of this load on the machine: they share what is free.
   replicas_here: number;
   reachable: boolean;
@@ -849,6 +857,10 @@ export interface Model {
     supports_tools: boolean;
     supports_json_schema: boolean;
     supports_vision: boolean;
+    // Engines among its replicas that are not ours; other: not known by name.
+    engines: string[];
+    // Fields of requests that they do not know, and that are refused.
+    lacks: string[];
   };
 }
 

@@ -40,6 +40,8 @@ const checked = schema("PreflightNode", {
   need_bytes: or(number, 0),
   free_bytes: or(number, 0),
   on_devices: or(flag, false),
+  advice: or(text, ""), // a folder with a module of its own, say
+  estimated: or(flag, false),
   replicas_here: or(number, 1),
   fits: flag,
   hash: or(text, ""), // empty: not known yet

@@ -7,9 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "agent/served_model.h"
+#include "api/model_config.h"
 #include "model/footprint.h"
 #include "model/gguf_header.h"
 #include "model/model_files.h"
+#include "platform/files.h"
 #include "platform/mac.h"
 #include "platform/memory_info.h"
 
@@ -17,6 +20,8 @@ namespace flotilla::agent {
 namespace {
 
 constexpr std::size_t kModelsMax = 2000;
+constexpr std::uint64_t kConfigBytesMax = 4 << 20;
+constexpr std::int64_t kFolderOverheadPercent = 15;
 
 std::string gib(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
@@ -39,13 +44,44 @@ Result<std::int64_t> weights_of(const model::ModelFileSet& files, const model::G
   return bytes;
 }
 
+// What an engine will take for a folder is not ours to compute: its files, something on top, and
+// what its conversations would take in a plain cache.
+Result<void> fill_folder(api::PreflightAnswer& answer, const api::RunnerSpec& spec,
+                         const model::ModelFileSet& files) {
+  const auto text = platform::read_whole(files.first / "config.json", kConfigBytesMax);
+  if (!text) return fail(text.error());
+  const auto config = api::parse_model_config(*text);
+  if (!config) {
+    return fail(Code::Unprocessable, fmt::format("{}: {}", (files.first / "config.json").string(),
+                                                 config.error().message));
+  }
+  answer.folder = answer.estimated = true;
+  answer.architecture = config->architecture;
+  answer.quantization = config->quantization;
+  answer.context_trained = static_cast<int>(std::min<std::int64_t>(config->context, 1 << 30));
+  answer.context = spec.context > 0 ? spec.context : answer.context_trained;
+  answer.advice = api::module_warning(*config);
+  answer.weights_bytes = files.bytes;
+  answer.buffer_bytes = files.bytes * kFolderOverheadPercent / 100;
+  // As a cache grows with what is in it, more than this is seldom there at once.
+  constexpr std::int64_t usual_context = 8192;
+  const std::int64_t tokens = spec.context > 0
+                                  ? spec.context
+                                  : std::min<std::int64_t>(answer.context_trained, usual_context);
+  answer.kv_bytes = config->kv_bytes_per_token * tokens * spec.width;
+  answer.need_bytes = answer.weights_bytes + answer.buffer_bytes + answer.kv_bytes;
+  return {};
+}
+
 Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
   answer.disk_free_bytes = disk_free(spec.models_dir);
-  const auto files = model::find_model(spec.model, spec.models_dir);
-  if (!files) return fail(files.error());
+  const auto served = find_served(spec);
+  if (!served) return fail(served.error());
+  const model::ModelFileSet* files = &served->files;
   answer.model_present = true;
   answer.model_bytes = files->bytes;
   answer.disk_free_bytes = disk_free(files->first.parent_path());
+  if (served->folder) return fill_folder(answer, spec, *files);
   const auto header = model::read_gguf_header(files->first);
   if (!header) return fail(header.error());
   answer.architecture = header->architecture;
@@ -138,16 +174,23 @@ api::PreflightAnswer answer_preflight(const api::Preflight& question,
     answer.verdict = "synthetic: needs no model";
     return answer;
   }
+  if (question.spec.engine && question.spec.engine->model_by_name) {
+    answer.model_present = true;
+    answer.fits = true;
+    answer.verdict = fmt::format("{} finds its model by name", question.spec.engine->name);
+    return answer;
+  }
   if (const auto filled = fill(answer, question.spec); !filled) {
     answer.verdict = filled.error().message;
     return answer;
   }
   answer.fits = answer.need_bytes <= answer.free_bytes;
   answer.verdict = fmt::format(
-      "{}: weights {} + KV {} (context {} × width {}, {}) + buffers {} = {}; free {} of {}{}",
+      "{}: weights {} + KV {} (context {} × width {}, {}) + buffers {} = {}; free {} of {}{}{}",
       answer.fits ? "fits" : "does not fit", gib(answer.weights_bytes), gib(answer.kv_bytes),
       answer.context, question.spec.width, question.spec.kv_type, gib(answer.buffer_bytes),
-      gib(answer.need_bytes), gib(answer.free_bytes), gib(room.total), room.note);
+      gib(answer.need_bytes), gib(answer.free_bytes), gib(room.total), room.note,
+      answer.estimated ? " (estimated)" : "");
   return answer;
 }
 

@@ -38,6 +38,13 @@ std::string RunnerLog::tail() const {
   return text;
 }
 
+std::string RunnerLog::last_line() const {
+  if (!line_.empty()) return line_;
+  for (auto line = lines_.rbegin(); line != lines_.rend(); ++line)
+    if (!line->empty()) return *line;
+  return {};
+}
+
 void RunnerLog::write_file(std::string_view chunk) {
   if (fd_ && bytes_ + static_cast<std::int64_t>(chunk.size()) > bytes_max_) {
     std::error_code ignored;

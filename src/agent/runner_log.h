@@ -21,6 +21,8 @@ class RunnerLog {
   void append(std::string_view chunk);
   // The last lines, at most 40 and 8 KiB; one that is not ended counts.
   std::string tail() const;
+  // The last one that is not empty.
+  std::string last_line() const;
 
  private:
   void write_file(std::string_view chunk);

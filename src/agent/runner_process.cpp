@@ -1,5 +1,6 @@
 #include "agent/runner_process.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <string_view>
@@ -7,11 +8,13 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <fmt/format.h>
 
 #include "agent/exit_reason.h"
 #include "agent/runner_command.h"
 #include "base/log.h"
 #include "platform/breadcrumb.h"
+#include "platform/memory_info.h"
 
 namespace flotilla::agent {
 namespace {
@@ -21,6 +24,7 @@ using boost::asio::posix::stream_descriptor;
 
 constexpr std::size_t kLineMax = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kDrain{300};
+constexpr std::chrono::milliseconds kGrowthEvery{1000};
 
 }  // namespace
 
@@ -32,12 +36,16 @@ RunnerProcess::RunnerProcess(Options options, platform::Process process)
       err_(options_.executor, process_.err.release()),
       exit_(options_.executor, process_.exit_fd()),
       kill_(options_.executor),
+      growth_(options_.executor),
       drain_(options_.executor, boost::asio::steady_timer::time_point::max()),
       log_(options_.log_file) {}
 
 Awaitable<api::ReplicaExited> RunnerProcess::run() {
-  options_.on_event(api::ReplicaSpawned{options_.replica, process_.pid(), options_.socket});
-  co_await (read_lines() && read_log() && wait_for_exit());
+  options_.on_event(spawned());
+  if (is_engine())
+    co_await (read_lines() && read_log() && watch_growth() && wait_for_exit());
+  else
+    co_await (read_lines() && read_log() && wait_for_exit());
   exit_.release();  // the process owns it
   kill_.cancel();
   co_return end_report();
@@ -75,7 +83,12 @@ void RunnerProcess::one_pipe_ended() {
 
 // A child of the runner may still hold the pipes: they are not waited for longer than kDrain.
 Awaitable<void> RunnerProcess::wait_for_exit() {
+  if (is_engine()) {
+    co_await exit_.async_wait(stream_descriptor::wait_read, kAwait);
+    process_.signal(SIGKILL);  // what it started and left behind; its group is ours until we reap
+  }
   while (!process_.poll()) co_await exit_.async_wait(stream_descriptor::wait_read, kAwait);
+  growth_.cancel();
   if (open_pipes_ > 0) {
     drain_.expires_after(kDrain);
     co_await drain_.async_wait(kAwait);
@@ -84,10 +97,31 @@ Awaitable<void> RunnerProcess::wait_for_exit() {
   err_.cancel();
 }
 
+// An engine tells nothing of its load: what its memory grows by is an estimate.
+Awaitable<void> RunnerProcess::watch_growth() {
+  std::int64_t told = -1;
+  while (process_.running() && told < options_.model_bytes) {
+    const std::int64_t now = std::min(resident_bytes(), options_.model_bytes);
+    if (now > told) {
+      told = now;
+      options_.on_event(api::ReplicaLoading{options_.replica, told, options_.model_bytes});
+    }
+    growth_.expires_after(kGrowthEvery);
+    const auto [stopped] = co_await growth_.async_wait(kAwait);
+    if (stopped) break;
+  }
+}
+
+std::int64_t RunnerProcess::resident_bytes() const {
+  return is_engine() ? platform::group_resident_bytes(process_.pid())
+                     : platform::resident_bytes(process_.pid()).value_or(0);
+}
+
 void RunnerProcess::take_line(const std::string& line) {
   if (line.empty()) return;
+  if (is_engine()) return log_.append(line + "\n");
   auto said = api::parse_runner_line(line);
-  if (!said) {  // an engine of another kind prints what it likes
+  if (!said) {
     log_.append(line + "\n");
     return;
   }
@@ -118,16 +152,32 @@ void RunnerProcess::stop(std::chrono::milliseconds grace) {
 }
 
 api::HeldReplica RunnerProcess::held() const {
-  return {options_.replica, options_.generation, options_.socket, process_.pid(), info_};
+  return {.replica = options_.replica,
+          .generation = options_.generation,
+          .socket = options_.socket,
+          .pid = process_.pid(),
+          .info = info_,
+          .engine = options_.engine};
+}
+
+api::ReplicaSpawned RunnerProcess::spawned() const {
+  return {.replica = options_.replica,
+          .pid = process_.pid(),
+          .socket = options_.socket,
+          .engine = options_.engine,
+          .model_bytes = options_.model_bytes};
 }
 
 void RunnerProcess::repeat_events() const {
-  options_.on_event(api::ReplicaSpawned{options_.replica, process_.pid(), options_.socket});
+  options_.on_event(spawned());
   if (info_) options_.on_event(api::ReplicaReady{options_.replica, *info_});
 }
 
 api::ReplicaExited RunnerProcess::end_report() {
   const auto status = process_.poll().value_or(platform::ExitStatus{});
+  // Of an engine all that is known is what it wrote last.
+  if (is_engine() && failure_.empty() && status.exit_code.value_or(0) != 0)
+    failure_ = fmt::format("{}: {}", platform::describe(status), log_.last_line());
   const bool killed_by_other = status.signal == SIGKILL && !stop_asked_;
   api::ReplicaExited exited =
       judge_exit({.status = status,
@@ -137,10 +187,12 @@ api::ReplicaExited RunnerProcess::end_report() {
                   .was_ready = info_.has_value(),
                   .failure = failure_});
   exited.replica = options_.replica;
-  const std::string breadcrumb = breadcrumb_of(options_.socket);
-  if (exited.own_fault) exited.named = platform::read_breadcrumb(breadcrumb).named();
-  std::error_code ignored;
-  std::filesystem::remove(breadcrumb, ignored);
+  if (!is_engine()) {
+    const std::string breadcrumb = breadcrumb_of(options_.socket);
+    if (exited.own_fault) exited.named = platform::read_breadcrumb(breadcrumb).named();
+    std::error_code ignored;
+    std::filesystem::remove(breadcrumb, ignored);
+  }
   exited.log_tail = log_.tail();
   log::info("replica {}: {}", options_.replica, exited.reason);
   return exited;

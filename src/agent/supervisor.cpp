@@ -6,11 +6,11 @@
 #include <boost/asio/detached.hpp>
 #include <fmt/format.h>
 
+#include "agent/engine_command.h"
 #include "agent/runner_command.h"
 #include "agent/work.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "model/model_files.h"
 #include "platform/memory_info.h"
 
 namespace flotilla::agent {
@@ -60,21 +60,20 @@ void Supervisor::start(const api::StartReplica& start) {
 }
 
 Awaitable<void> Supervisor::run(api::StartReplica start) {
-  Result<model::ModelFileSet> files = model::ModelFileSet{};
-  if (!start.spec.synthetic) {
-    std::function<Result<model::ModelFileSet>()> find = [spec = start.spec] {
-      return model::find_model(spec.model, spec.models_dir);
-    };
-    files = co_await on_pool(*options_.disk, std::move(find));
-  }
+  std::function<Result<ServedModel>()> find = [spec = start.spec] { return find_served(spec); };
+  const auto served = co_await on_pool(*options_.disk, std::move(find));
   Runner& runner = runners_.at(start.replica);
   std::string trouble;
   if (runner.stop_asked)
     trouble = "stopped";
-  else if (!files)
-    trouble = files.error().message;
+  else if (!served)
+    trouble = served.error().message;
+  else if (served->folder && !served->by_engine)
+    trouble = fmt::format("{} is a model folder, which an engine has to serve",
+                          served->files.first.string());
   if (trouble.empty()) {
-    auto process = spawn(start, files->first);
+    auto process =
+        served->by_engine ? spawn_engine(start, *served) : spawn(start, served->files.first);
     if (process)
       runner.process = std::move(*process);
     else
@@ -85,7 +84,7 @@ Awaitable<void> Supervisor::run(api::StartReplica start) {
     const auto process = runner.process;
     exited = co_await process->run();
     std::error_code ignored;
-    std::filesystem::remove(process->held().socket, ignored);
+    if (!served->by_engine) std::filesystem::remove(process->held().socket, ignored);
     if (runner.stop_asked) {
       std::function<std::uintmax_t()> clean = [folder = cells_of(start)] {
         std::error_code failed;
@@ -132,6 +131,29 @@ Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn(const api::StartReplica
   return std::make_shared<RunnerProcess>(std::move(about), std::move(*process));
 }
 
+Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn_engine(const api::StartReplica& start,
+                                                                const ServedModel& served) {
+  const auto port = choose_port(options_.executor);
+  if (!port) return fail(port.error());
+  auto command = engine_command(options_.program, start.spec, served.files.first, *port);
+  if (!command) return fail(command.error());
+  auto process = platform::Process::spawn(*command);
+  if (!process) return fail(process.error());
+  log::info("replica {}: {} at port {}, pid {}", start.replica, start.spec.engine->name, *port,
+            process->pid());
+  const std::string log_name = log_file_name(start.spec.node, start.spec.alias);
+  RunnerProcess::Options about{.executor = options_.executor,
+                               .replica = start.replica,
+                               .generation = start.generation,
+                               .socket = address_of(*port),
+                               .engine = start.spec.engine->name,
+                               .model_bytes = served.files.bytes,
+                               .log_file = options_.log_dir / log_name,
+                               .on_event = options_.on_event,
+                               .take_memory_kill = [this] { return take_memory_kill(); }};
+  return std::make_shared<RunnerProcess>(std::move(about), std::move(*process));
+}
+
 void Supervisor::stop(const std::string& replica, std::chrono::milliseconds grace) {
   const auto found = runners_.find(replica);
   if (found == runners_.end()) return say_not_started(replica, "it is not here");
@@ -169,8 +191,7 @@ std::vector<int> Supervisor::pids() const {
 std::vector<api::ReplicaUsage> Supervisor::usage() const {
   std::vector<api::ReplicaUsage> out;
   for (const auto& [replica, runner] : runners_)
-    if (runner.process)
-      out.push_back({replica, platform::resident_bytes(runner.process->pid()).value_or(0)});
+    if (runner.process) out.push_back({replica, runner.process->resident_bytes()});
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "agent/runner_process.h"
+#include "agent/served_model.h"
 #include "api/agent_frames.h"
 #include "base/task.h"
 
@@ -55,6 +56,8 @@ class Supervisor {
   Awaitable<void> run(api::StartReplica start);
   Result<std::shared_ptr<RunnerProcess>> spawn(const api::StartReplica& start,
                                                const std::filesystem::path& model);
+  Result<std::shared_ptr<RunnerProcess>> spawn_engine(const api::StartReplica& start,
+                                                      const ServedModel& served);
   void say_not_started(const std::string& replica, std::string reason);
   bool take_memory_kill();
   std::filesystem::path cells_of(const api::StartReplica& start) const;

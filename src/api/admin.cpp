@@ -37,6 +37,7 @@ json::Object replica_object(const ReplicaStatus& replica) {
        replica.next_retry_in_s ? json::Value(*replica.next_retry_in_s) : json::Value()},
       {"last_error", replica.last_error.empty() ? json::Value() : json::Value(replica.last_error)},
       {"log_tail", replica.log_tail.empty() ? json::Value() : json::Value(replica.log_tail)},
+      {"engine", replica.engine.empty() ? json::Value() : json::Value(replica.engine)},
       {"model_bytes", replica.model_bytes},
       {"loaded_bytes", replica.loaded_bytes},
       {"tokens_per_s", replica.tokens_per_s},
@@ -114,10 +115,20 @@ json::Object node_status_object(const NodeStatus& node) {
   return out;
 }
 
+json::Array texts_array(const std::vector<std::string>& texts) {
+  json::Array out;
+  for (const std::string& text : texts) out.emplace_back(text);
+  return out;
+}
+
 json::Object model_object(const ModelEntry& model) {
-  // Answers of foreign engines, and of the made-up model, are held to nothing by us.
+  // The made-up model is held to nothing; of foreign engines we know what they lack.
   const std::string& quantization = model.pool.quantization;
-  const bool guided = !quantization.empty() && quantization != "none";
+  const bool ours = !quantization.empty() && quantization != "none";
+  const auto can = [&](std::string_view field) {
+    return (ours || !model.pool.engines.empty()) &&
+           std::ranges::find(model.pool.lacks, field) == model.pool.lacks.end();
+  };
   return {{"id", model.id},
           {"object", "model"},
           {"created", model.created},
@@ -130,9 +141,11 @@ json::Object model_object(const ModelEntry& model) {
                                       {"context_length", model.pool.context_length},
                                       {"quantization", model.pool.quantization},
                                       {"size_bytes", model.pool.size_bytes},
-                                      {"supports_tools", guided},
-                                      {"supports_json_schema", guided},
-                                      {"supports_vision", false}}}};
+                                      {"supports_tools", can("tools")},
+                                      {"supports_json_schema", can("response_format")},
+                                      {"supports_vision", false},
+                                      {"engines", texts_array(model.pool.engines)},
+                                      {"lacks", texts_array(model.pool.lacks)}}}};
 }
 
 }  // namespace
@@ -228,9 +241,7 @@ Result<LoadSpec> parse_load(std::string_view body) {
   if (const auto speculate = reader.string("speculate"); speculate && *speculate != "off") {
     reader.refuse("speculate", "must be \"off\": speculative decoding is not there yet");
   }
-  if (reader.find("engine") != nullptr) {
-    reader.refuse("engine", "must be left out: engines by template are not there yet");
-  }
+  load.engine = reader.string("engine", 41).value_or("");
   load.share_prefixes = reader.boolean("share_prefixes");
   reader.refuse_unknown();
   if (fault) return fault.unexpected();
@@ -246,6 +257,7 @@ std::string to_json(const LoadSpec& load) {
       {"threads", load.threads},    {"window", load.window},   {"aliases", std::move(aliases)},
       {"default", load.is_default}, {"force", load.force},     {"wait", load.wait}};
   if (load.share_prefixes) out["share_prefixes"] = *load.share_prefixes;
+  if (!load.engine.empty()) out["engine"] = load.engine;
   if (load.batch_size != 0) out["batch_size"] = load.batch_size;
   if (!load.chat_template.empty()) out["chat_template"] = load.chat_template;
   return json::to_text(out);

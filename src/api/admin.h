@@ -49,6 +49,7 @@ struct LoadSpec {
   bool force = false;
   bool wait = true;
   std::optional<bool> share_prefixes;  // between API keys; unset: no
+  std::string engine;                  // a template of flotilla.yaml; empty = as the model says
 
   // Same settings: loading again changes nothing. How the load was asked for does not count.
   bool same_settings(const LoadSpec& other) const;
@@ -91,6 +92,7 @@ struct ReplicaStatus {
   std::optional<double> next_retry_in_s;
   std::string last_error;
   std::string log_tail;  // its last words before it last ended
+  std::string engine;    // that is not ours: its template's name; loaded_bytes are then estimated
   std::int64_t model_bytes = 0;
   std::int64_t loaded_bytes = 0;
   double tokens_per_s = 0;
@@ -116,6 +118,8 @@ struct PoolStatus {
   int queue_depth = 0;
   int in_flight = 0;
   double tokens_per_s = 0;
+  std::vector<std::string> engines;  // that are not ours and serve
+  std::vector<std::string> lacks;    // fields of requests that they do not know
   std::vector<ReplicaStatus> replicas;
 
   int replicas_live() const;

@@ -26,6 +26,17 @@ void fields(V& v, Is<RunnerSpec> auto& m) {
   v("node", m.node);
   v("synthetic", m.synthetic);
   v("env", m.env);
+  v("engine", m.engine);
+}
+
+template <class V>
+void fields(V& v, Is<EngineSpec> auto& m) {
+  v("name", m.name);
+  v("command", m.command);
+  v("env", m.env);
+  v("cwd", m.cwd);
+  v("model_by_name", m.model_by_name);
+  v("folders_only", m.folders_only);
 }
 
 template <class V>
@@ -111,6 +122,7 @@ void fields(V& v, Is<HeldReplica> auto& m) {
   v("socket", m.socket);
   v("pid", m.pid);
   v("info", m.info);
+  v("engine", m.engine);
 }
 
 template <class V>
@@ -135,6 +147,8 @@ void fields(V& v, Is<ReplicaSpawned> auto& m) {
   v("replica", m.replica);
   v("pid", m.pid);
   v("socket", m.socket);
+  v("engine", m.engine);
+  v("model_bytes", m.model_bytes);
 }
 
 template <class V>
@@ -229,6 +243,8 @@ void fields(V& v, Is<PreflightAnswer> auto& m) {
   v("disk_free_bytes", m.disk_free_bytes);
   v("on_devices", m.on_devices);
   v("advice", m.advice);
+  v("folder", m.folder);
+  v("estimated", m.estimated);
 }
 
 template <class V>

@@ -112,6 +112,14 @@ class Writer {
     out_ += '}';
     first_ = outer;
   }
+  void write(const std::vector<std::string>& texts) {
+    out_ += '[';
+    for (std::size_t i = 0; i < std::min(texts.size(), kListMax); ++i) {
+      if (i > 0) out_ += ',';
+      write(texts[i]);
+    }
+    out_ += ']';
+  }
   template <class T>
   void write(const std::vector<T>& items) {
     out_ += '[';
@@ -191,6 +199,17 @@ class Members {
     json::Reader reader(*object, in_.fault(), in_.path_of(name));
     for (const auto& member : *object)
       if (auto text = reader.string(member.key())) value.emplace(member.key(), std::move(*text));
+  }
+  void operator()(std::string_view name, std::vector<std::string>& value) {
+    const json::Array* array = in_.array(name, kListMax);
+    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      const auto* text = (*array)[i].if_string();
+      if (text == nullptr) {
+        in_.fault().set(json::item_path(in_.path_of(name), i), "must be a text");
+        return;
+      }
+      value.emplace_back(*text);
+    }
   }
   template <class T>
   void operator()(std::string_view name, std::vector<T>& value) {

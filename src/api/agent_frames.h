@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/engine_template.h"
 #include "base/result.h"
 
 // What a gateway and a machine's agent say to each other over one byte stream: frames of 4 bytes
@@ -36,6 +37,8 @@ struct RunnerSpec {
   std::string node = {};
   bool synthetic = false;  // the fake engine: no model file is looked for
   std::map<std::string, std::string> env = {};
+  // Not our runner, or, of a model that is a folder, this in its place.
+  std::optional<EngineSpec> engine = {};
 
   bool operator==(const RunnerSpec&) const = default;
 };
@@ -113,9 +116,10 @@ using AgentCommand = std::variant<Heartbeat, StartReplica, StopReplica, ListMode
 struct HeldReplica {
   std::string replica = {};
   std::string generation = {};
-  std::string socket = {};
+  std::string socket = {};  // of an engine its address, 127.0.0.1:PORT
   int pid = 0;
   std::optional<RunnerInfo> info = {};  // absent: still loading
+  std::string engine = {};              // its template's name; what it says of itself is not known
 };
 struct AgentHello {
   int protocol = kAgentProtocol;
@@ -134,7 +138,9 @@ struct AgentRefused {
 struct ReplicaSpawned {
   std::string replica = {};
   int pid = 0;
-  std::string socket = {};  // connects only after ReplicaReady
+  std::string socket = {};       // connects only after ReplicaReady; of an engine its address
+  std::string engine = {};       // its template's name: who asks it finds out when it is ready
+  std::int64_t model_bytes = 0;  // of an engine
 };
 struct ReplicaLoading {
   std::string replica = {};
@@ -215,6 +221,8 @@ struct PreflightAnswer {
   std::int64_t disk_free_bytes = 0;  // where the models are
   bool on_devices = false;           // free_bytes are those of the devices that the spec names
   std::string advice = {};           // what would make it faster
+  bool folder = false;               // a model folder, which an engine has to serve
+  bool estimated = false;            // the bytes above are
 };
 // At most 8 KiB; empty: there is no more yet.
 struct LogText {

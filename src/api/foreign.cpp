@@ -1,5 +1,10 @@
 #include "api/foreign.h"
 
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "api/error_body.h"
 #include "api/json.h"
 #include "api/json_answer.h"
@@ -12,19 +17,58 @@ std::int64_t count_of(const json::Object& object, std::string_view name) {
   return value != nullptr && value->is_int64() ? value->get_int64() : 0;
 }
 
-// Whether any choice has what `member` names, neither null nor "".
-bool any_choice(const json::Object& chunk, bool (*has)(const json::Object&)) {
-  const json::Value* choices = chunk.if_contains("choices");
-  if (choices == nullptr || !choices->is_array()) return false;
-  for (const json::Value& choice : choices->get_array()) {
-    if (choice.is_object() && has(choice.get_object())) return true;
-  }
-  return false;
+// OpenAI's words for an end. Empty: the engine says that this is no answer.
+std::string_view finish_of(std::string_view theirs) {
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"eos", "stop"},           {"eos_token", "stop"},    {"stop_sequence", "stop"},
+      {"end_turn", "stop"},      {"max_tokens", "length"}, {"function_call", "tool_calls"},
+      {"tool_use", "tool_calls"}};
+  for (const std::string_view ours : {"stop", "length", "tool_calls", "content_filter"})
+    if (theirs == ours) return ours;
+  for (const auto& [other, ours] : others)
+    if (theirs == other) return ours;
+  return {};
 }
 
-bool has_finish(const json::Object& choice) {
-  const json::Value* reason = choice.if_contains("finish_reason");
-  return reason != nullptr && reason->is_string();
+bool says_something(const json::Value* value) {
+  if (value == nullptr || value->is_null()) return false;
+  if (const auto* text = value->if_string()) return !text->empty();
+  if (const auto* list = value->if_array()) return !list->empty();
+  return true;
+}
+
+struct ChoiceRead {
+  bool has_text = false;
+  bool finishes = false;
+};
+
+// `begun`: choices whose role was told; some engines tell it with each chunk, and what adds the
+// deltas up would write it as often.
+Result<ChoiceRead> rewrite_choice(json::Value& value, std::set<std::int64_t>& begun) {
+  ChoiceRead out;
+  json::Object* choice = value.if_object();
+  if (choice == nullptr) return out;
+  if (json::Value* reason = choice->if_contains("finish_reason");
+      reason != nullptr && reason->is_string()) {
+    const std::string_view ours = finish_of(std::string_view(reason->get_string()));
+    if (ours.empty()) {
+      return fail(Code::BadGateway, fmt::format("the engine ended its answer with \"{}\"",
+                                                std::string_view(reason->get_string())));
+    }
+    *reason = ours;
+    out.finishes = true;
+  }
+  json::Value* part = choice->if_contains("delta");
+  json::Object* delta = part == nullptr ? nullptr : part->if_object();
+  if (delta == nullptr) return out;
+  if (!begun.insert(count_of(*choice, "index")).second) delta->erase("role");
+  if (json::Value* thoughts = delta->if_contains("reasoning")) {
+    if (!delta->contains("reasoning_content")) (*delta)["reasoning_content"] = *thoughts;
+    delta->erase("reasoning");
+  }
+  for (const char* name : {"content", "reasoning_content", "tool_calls", "refusal"})
+    out.has_text = out.has_text || says_something(delta->if_contains(name));
+  return out;
 }
 
 Usage usage_of(const json::Object& object) {
@@ -37,10 +81,68 @@ Usage usage_of(const json::Object& object) {
   return usage;
 }
 
+// Whether a field asks for more than what every engine does without being asked.
+bool asks(std::string_view field, const json::Value& value) {
+  if (value.is_null()) return false;
+  if (const auto* on = value.if_bool()) return *on != (field == "parallel_tool_calls");
+  if (const auto* list = value.if_array()) return !list->empty();
+  if (field == "response_format") {
+    const auto* object = value.if_object();
+    const json::Value* type = object == nullptr ? nullptr : object->if_contains("type");
+    return type == nullptr || !type->is_string() || type->get_string() != "text";
+  }
+  if (const auto* object = value.if_object()) return !object->empty();
+  if (const auto* text = value.if_string())
+    return !text->empty() && !(field == "tool_choice" && (*text == "auto" || *text == "none"));
+  const double number = value.is_double()  ? value.get_double()
+                        : value.is_int64() ? static_cast<double>(value.get_int64())
+                                           : 2;
+  if (field == "seed") return true;
+  const double idle = field == "n" || field == "repetition_penalty" ? 1 : 0;
+  return number != idle;
+}
+
+Result<void> check_fields(const json::Object& body, const std::vector<std::string>& lacks,
+                          std::string_view engine) {
+  for (const std::string& field : lacks) {
+    const json::Value* value = body.if_contains(field);
+    if (value == nullptr || !asks(field, *value)) continue;
+    return fail(Error{
+        .code = Code::InvalidArgument,
+        .message = fmt::format("this model is served by {}, which does not know {}; leave it out",
+                               engine.empty() ? "another engine" : engine, field),
+        .param = field,
+        .reason = "not_supported_by_engine"});
+  }
+  return {};
+}
+
+// What our clients say in one word and other engines in another.
+void rename_fields(json::Object& body) {
+  if (const json::Value* thinks = body.if_contains("enable_thinking")) {
+    if (thinks->is_bool()) {
+      json::Value& arguments = body["chat_template_kwargs"];
+      if (!arguments.is_object()) arguments = json::Object();
+      arguments.get_object().emplace("enable_thinking", thinks->get_bool());
+    }
+    body.erase("enable_thinking");
+  }
+  const json::Value* goes_on = body.if_contains("continue_final_message");
+  if (goes_on != nullptr && goes_on->is_bool() && goes_on->get_bool())
+    body["add_generation_prompt"] = false;
+}
+
 }  // namespace
 
-Result<std::string> foreign_chat_body(std::string_view client_body,
-                                      std::string_view upstream_model) {
+Result<void> check_engine_can(std::string_view client_body, const std::vector<std::string>& lacks,
+                              std::string_view engine) {
+  if (lacks.empty()) return {};
+  const auto body = json::parse_object(client_body);
+  if (!body) return fail(body.error());
+  return check_fields(*body, lacks, engine);
+}
+
+Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine) {
   auto body = json::parse_object(client_body);
   if (!body) return fail(body.error());
   if (body->contains("raw")) {
@@ -50,40 +152,81 @@ Result<std::string> foreign_chat_body(std::string_view client_body,
                       .param = "prompt",
                       .reason = "not_supported_by_engine"});
   }
+  if (auto can = check_fields(*body, engine.lacks, engine.name); !can) return fail(can.error());
   for (const char* ours : {"session_id", "timeout_s"}) body->erase(ours);
-  (*body)["model"] = upstream_model;
+  if (engine.drops_seed) body->erase("seed");
+  rename_fields(*body);
+  (*body)["model"] = engine.model;
   (*body)["stream"] = true;
   (*body)["stream_options"] = json::Object{{"include_usage", true}};
   return json::to_text(*body);
 }
 
-std::string probe_chat_body(std::string_view upstream_model) {
-  json::Object message{{"role", "user"}, {"content", "hi"}};
-  return json::to_text(json::Object{
-      {"model", upstream_model}, {"messages", json::Array{std::move(message)}}, {"max_tokens", 1}});
+std::string probe_chat_body(const ForeignEngine& engine, std::string_view text, int tokens) {
+  json::Object message{{"role", "user"}, {"content", text}};
+  return json::to_text(json::Object{{"model", engine.model},
+                                    {"messages", json::Array{std::move(message)}},
+                                    {"max_tokens", tokens},
+                                    {"stream", true},
+                                    {"stream_options", json::Object{{"include_usage", true}}}});
 }
 
-std::string first_model(std::string_view models_json) {
+Result<void> check_probe_answer(int status, std::string_view body) {
+  if (status != 200) {
+    Error error = parse_error_body(status, body);
+    error.message = fmt::format("status {}: {}", status, error.message);
+    return fail(std::move(error));
+  }
+  ForeignChunks chunks({}, {}, true);
+  while (!body.empty()) {
+    const std::string_view line = body.substr(0, body.find('\n'));
+    body.remove_prefix(std::min(body.size(), line.size() + 1));
+    constexpr std::string_view data = "data:";
+    if (!line.starts_with(data)) continue;
+    const auto begin = std::min(line.find_first_not_of(' ', data.size()), line.size());
+    const auto end = line.find_last_not_of('\r');
+    if (const auto piece = chunks.rewrite(line.substr(begin, end - begin + 1), 0); !piece)
+      return fail(piece.error());
+  }
+  if (!chunks.complete()) return fail(Code::BadGateway, "its answer ended before it was whole");
+  return {};
+}
+
+ListedModel first_model(std::string_view models_json) {
   const auto object = json::parse_object(models_json);
   if (!object) return {};
   const json::Value* data = object->if_contains("data");
   if (data == nullptr || !data->is_array() || data->get_array().empty()) return {};
   const json::Object* first = data->get_array().front().if_object();
-  const json::Value* id = first == nullptr ? nullptr : first->if_contains("id");
-  return id != nullptr && id->is_string() ? std::string(id->get_string()) : std::string();
+  const auto text = [&](const char* name) {
+    const json::Value* value = first == nullptr ? nullptr : first->if_contains(name);
+    return value != nullptr && value->is_string() ? std::string(value->get_string())
+                                                  : std::string();
+  };
+  return {.id = text("id"), .owned_by = text("owned_by")};
+}
+
+std::string_view engine_of_owner(std::string_view owned_by) {
+  if (owned_by == "llamacpp") return "llama-server";
+  if (owned_by == "vllm") return "vllm";
+  if (owned_by == "library") return "ollama";
+  return {};
 }
 
 ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, bool show_usage)
     : head_(std::move(head)), served_(std::move(served)), show_usage_(show_usage) {}
 
-bool ForeignChunks::is_content(std::string_view data) {
-  return data.find("\"content\"") != std::string_view::npos;
-}
-
-Result<std::string> ForeignChunks::rewrite(std::string_view data, double elapsed_ms) {
+Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, double elapsed_ms) {
   if (data == "[DONE]") {
     done_ = true;
-    return std::string();
+    if (!show_usage_ || told_ || !finished_) return Piece{};
+    Piece last{.chunk = json::to_text(json::Object{{"id", head_.id},
+                                                   {"object", "chat.completion.chunk"},
+                                                   {"created", head_.created},
+                                                   {"model", head_.model},
+                                                   {"choices", json::Array()}})};
+    add_served(last.chunk);
+    return last;
   }
   auto chunk = json::parse_answer_object(data);
   if (!chunk)
@@ -102,25 +245,40 @@ Result<std::string> ForeignChunks::rewrite(std::string_view data, double elapsed
       served_.tokens_per_s = static_cast<double>(usage_.completion_tokens - 1) / decode_ms * 1000;
     }
   }
-  const json::Value* choices = chunk->if_contains("choices");
+  json::Value* choices = chunk->if_contains("choices");
   const bool usage_only =
       choices == nullptr || !choices->is_array() || choices->get_array().empty();
-  if (usage_only && !show_usage_) return std::string();
-  const bool finishes = any_choice(*chunk, has_finish);
+  if (usage_only && !show_usage_) return Piece{};
+  Piece piece{.chunk = {}, .has_text = usage_only};
+  bool finishes = false;
+  if (!usage_only) {
+    for (json::Value& choice : choices->get_array()) {
+      auto read = rewrite_choice(choice, begun_);
+      if (!read) return fail(read.error());
+      finishes = finishes || read->finishes;
+      piece.has_text = piece.has_text || read->has_text || read->finishes;
+    }
+  }
   finished_ = finished_ || finishes;
   (*chunk)["id"] = head_.id;
   (*chunk)["created"] = head_.created;
   (*chunk)["model"] = head_.model;
+  (*chunk)["object"] = "chat.completion.chunk";  // some call their last one otherwise
   if (!show_usage_) chunk->erase("usage");
-  chunk->erase("x_flotilla");
-  std::string out = json::to_text(*chunk);
+  for (const char* theirs : {"x_flotilla", "timings", "prompt_progress"}) chunk->erase(theirs);
+  piece.chunk = json::to_text(*chunk);
   if (show_usage_ ? usage_only : finishes) {
-    out.pop_back();
-    out += ",\"x_flotilla\":";
-    append_served_by(out, served_);
-    out += '}';
+    add_served(piece.chunk);
   }
-  return out;
+  return piece;
+}
+
+void ForeignChunks::add_served(std::string& chunk) {
+  told_ = true;
+  chunk.pop_back();
+  chunk += ",\"x_flotilla\":";
+  append_served_by(chunk, served_);
+  chunk += '}';
 }
 
 }  // namespace flotilla::api

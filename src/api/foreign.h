@@ -1,7 +1,9 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/chat_chunks.h"
 #include "base/result.h"
@@ -9,29 +11,55 @@
 // Other engines' OpenAI dialect, made ours event by event.
 namespace flotilla::api {
 
+// An engine that is not ours, as requests meet it.
+struct ForeignEngine {
+  std::string name;     // its template's; of an http node what it says it is; empty: not known
+  std::string where;    // its URL or address, for messages
+  std::string api_key;  // empty: it wants none
+  std::string model;    // what requests call the model; empty: the first that it lists
+  std::string health;   // at its root, answers 200 while it serves; empty: its models are listed
+  bool drops_seed = false;
+  std::vector<std::string> lacks;  // request fields that it ignores: they are refused
+};
+
+// InvalidArgument names the first field that asks for what `lacks` says, and the engine.
+Result<void> check_engine_can(std::string_view client_body, const std::vector<std::string>& lacks,
+                              std::string_view engine);
+
 // The client's body as a foreign engine gets it: its own model name, always streamed, usage asked
-// for, our own fields (session_id, timeout_s) taken out.
-Result<std::string> foreign_chat_body(std::string_view client_body,
-                                      std::string_view upstream_model);
+// for, our own fields (session_id, timeout_s) taken out, what others call otherwise renamed. What
+// the engine lacks is refused.
+Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine);
 
-// A request for one token, not streamed: does the engine answer?
-std::string probe_chat_body(std::string_view upstream_model);
+// A request for a few tokens, streamed as all are: does the engine answer?
+std::string probe_chat_body(const ForeignEngine& engine, std::string_view text, int tokens);
+// Whether the bytes of its answer are a whole one; else why not.
+Result<void> check_probe_answer(int status, std::string_view body);
 
-// The first model that a GET …/models answer lists; empty when there is none.
-std::string first_model(std::string_view models_json);
+// The first model that a GET …/models answer lists, and whose it is; empty when there is none.
+struct ListedModel {
+  std::string id;
+  std::string owned_by;
+};
+ListedModel first_model(std::string_view models_json);
+// The shipped template of an engine that so names itself in its list; empty: none.
+std::string_view engine_of_owner(std::string_view owned_by);
 
-// One answer's chunks: id, created and model become ours, usage is hidden from a client that did
-// not ask for it, x_flotilla comes with the last chunk.
+// One answer's chunks: id, created, model and the names of parts become ours, usage is hidden from
+// a client that did not ask for it, x_flotilla comes with the last chunk: one of ours where an
+// engine that was asked for usage tells none.
 class ForeignChunks {
  public:
   ForeignChunks(AnswerHead head, ServedBy served, bool show_usage);
 
-  // Whether an event's data carries text: for the time to the first token.
-  static bool is_content(std::string_view data);
   void first_token(double ttft_ms) { served_.ttft_ms = ttft_ms; }
-  // What the client gets for an event's data; empty = nothing. `elapsed_ms` since the request was
-  // sent. An error event comes back as its Error, what is not JSON as BadGateway.
-  Result<std::string> rewrite(std::string_view data, double elapsed_ms);
+  struct Piece {
+    std::string chunk;      // what the client gets; empty = nothing
+    bool has_text = false;  // it carries text, a call or an end: not only the role
+  };
+  // `elapsed_ms` since the request was sent. An error event comes back as its Error, what is not
+  // JSON as BadGateway; so does an end that says that the answer is none.
+  Result<Piece> rewrite(std::string_view data, double elapsed_ms);
 
   bool done() const { return done_; }          // [DONE] was seen
   bool complete() const { return finished_; }  // a finish_reason was seen
@@ -40,9 +68,13 @@ class ForeignChunks {
  private:
   AnswerHead head_;
   ServedBy served_;
+  void add_served(std::string& chunk);
+
   const bool show_usage_;
+  bool told_ = false;  // who served
   bool done_ = false;
   bool finished_ = false;
+  std::set<std::int64_t> begun_;  // choices whose role was told
   Usage usage_;
 };
 

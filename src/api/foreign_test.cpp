@@ -1,5 +1,6 @@
 #include "api/foreign.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace flotilla::api {
@@ -8,6 +9,13 @@ namespace {
 AnswerHead head() { return {.id = "chatcmpl-1", .created = 7, .model = "pool"}; }
 ServedBy served() { return {.node = "gpu", .replica = "gpu", .queued_ms = 1}; }
 
+ForeignEngine engine(std::string model) {
+  ForeignEngine out;
+  out.name = "mlx";
+  out.model = std::move(model);
+  return out;
+}
+
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
@@ -15,7 +23,7 @@ bool has(const std::string& text, std::string_view part) {
 TEST(ForeignBody, becomes_the_engines_own_and_keeps_what_the_client_said) {
   const auto body = foreign_chat_body(
       R"({"model":"pool","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"session_id":"s","timeout_s":3})",
-      "up/stream");
+      engine("up/stream"));
   ASSERT_TRUE(body) << body.error().message;
   EXPECT_TRUE(has(*body, R"("model":"up/stream")"));
   EXPECT_TRUE(has(*body, R"("stream":true)"));
@@ -26,21 +34,89 @@ TEST(ForeignBody, becomes_the_engines_own_and_keeps_what_the_client_said) {
 }
 
 TEST(ForeignBody, a_text_completion_is_not_sent_as_a_chat_without_messages) {
-  const auto body = foreign_chat_body(R"({"model":"p","raw":{"prompts":["x"]}})", "m");
+  const auto body = foreign_chat_body(R"({"model":"p","raw":{"prompts":["x"]}})", engine("m"));
   ASSERT_FALSE(body);
   EXPECT_EQ(body.error().code, Code::InvalidArgument);
   EXPECT_EQ(body.error().reason, "not_supported_by_engine");
 }
 
 TEST(ForeignBody, a_seed_is_sent_only_if_the_client_sent_one) {
-  EXPECT_FALSE(has(*foreign_chat_body(R"({"model":"p","messages":[]})", "m"), "seed"));
+  EXPECT_FALSE(has(*foreign_chat_body(R"({"model":"p","messages":[]})", engine("m")), "seed"));
+  const char* seeded = R"({"model":"p","messages":[],"seed":7})";
+  EXPECT_TRUE(has(*foreign_chat_body(seeded, engine("m")), R"("seed":7)"));
+  ForeignEngine drops = engine("m");
+  drops.drops_seed = true;
+  EXPECT_FALSE(has(*foreign_chat_body(seeded, drops), "seed"));
+}
+
+TEST(ForeignBody, what_the_engine_lacks_is_refused_by_name_where_it_is_asked_for) {
+  ForeignEngine lacking = engine("m");
+  lacking.lacks = {
+      "n",     "logprobs",           "response_format", "tool_choice", "parallel_tool_calls",
+      "top_k", "repetition_penalty", "tools",           "seed"};
+  for (const char* harmless :
+       {R"("n":1)", R"("n":null)", R"("logprobs":false)", R"("response_format":{"type":"text"})",
+        R"("tool_choice":"auto")", R"("parallel_tool_calls":true)", R"("top_k":0)",
+        R"("repetition_penalty":1.0)", R"("tools":[])", R"("stop":"x")"}) {
+    EXPECT_TRUE(foreign_chat_body(std::string(R"({"messages":[],)") + harmless + "}", lacking))
+        << harmless;
+  }
+  const std::pair<const char*, const char*> asked[] = {
+      {"n", R"("n":2)"},
+      {"logprobs", R"("logprobs":true)"},
+      {"response_format", R"("response_format":{"type":"json_object"})"},
+      {"tool_choice", R"("tool_choice":{"type":"function","function":{"name":"f"}})"},
+      {"parallel_tool_calls", R"("parallel_tool_calls":false)"},
+      {"top_k", R"("top_k":5)"},
+      {"repetition_penalty", R"("repetition_penalty":1.1)"},
+      {"tools", R"("tools":[{"type":"function"}])"},
+      {"seed", R"("seed":0)"}};
+  for (const auto& [field, text] : asked) {
+    const auto body = foreign_chat_body(std::string(R"({"messages":[],)") + text + "}", lacking);
+    ASSERT_FALSE(body) << text;
+    EXPECT_EQ(body.error().param, field);
+    EXPECT_EQ(body.error().reason, "not_supported_by_engine");
+    EXPECT_TRUE(has(body.error().message, "mlx"));
+  }
+}
+
+TEST(ForeignBody, thinking_goes_where_other_engines_look_for_it) {
+  const auto body = foreign_chat_body(
+      R"({"messages":[],"enable_thinking":false,"chat_template_kwargs":{"a":1}})", engine("m"));
+  EXPECT_TRUE(has(*body, R"("chat_template_kwargs":{"a":1,"enable_thinking":false})")) << *body;
+  EXPECT_TRUE(
+      has(*foreign_chat_body(R"({"messages":[],"continue_final_message":true})", engine("m")),
+          R"("add_generation_prompt":false)"));
+}
+
+TEST(ProbeAnswer, is_whole_or_says_why_not) {
+  const std::string text = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n";
+  const std::string end =
+      "data: "
+      "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\r\n\r\ndata:[DONE]"
+      "\n\n";
+  EXPECT_TRUE(check_probe_answer(200, ": keepalive\n\n" + text + end));
+  EXPECT_FALSE(check_probe_answer(200, text));
+  EXPECT_FALSE(check_probe_answer(200, ""));
+  const auto failed = check_probe_answer(
+      200,
+      text + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\n");
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(has(failed.error().message, "\"error\""));
+  const auto refused =
+      check_probe_answer(404, R"({"error": "arange(): incompatible function arguments"})");
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(has(refused.error().message, "arange()")) << refused.error().message;
 }
 
 TEST(FirstModel, is_the_lists_first_or_nothing) {
-  EXPECT_EQ(first_model(R"({"object":"list","data":[{"id":"a"},{"id":"b"}]})"), "a");
+  const auto listed =
+      first_model(R"({"object":"list","data":[{"id":"a","owned_by":"llamacpp"},{"id":"b"}]})");
+  EXPECT_EQ(listed.id, "a");
+  EXPECT_EQ(engine_of_owner(listed.owned_by), "llama-server");
   for (const char* none :
        {"", "{}", R"({"data":[]})", R"({"data":[7]})", R"({"data":[{"id":7}]})", "<html>"}) {
-    EXPECT_EQ(first_model(none), "") << none;
+    EXPECT_EQ(first_model(none).id, "") << none;
   }
 }
 
@@ -55,32 +131,67 @@ TEST(ForeignChunks, id_and_model_become_ours) {
   ForeignChunks chunks(head(), served(), false);
   const auto out = chunks.rewrite(kText, 10);
   ASSERT_TRUE(out);
-  EXPECT_TRUE(has(*out, R"("id":"chatcmpl-1")"));
-  EXPECT_TRUE(has(*out, R"("model":"pool")"));
-  EXPECT_TRUE(has(*out, R"("created":7)"));
-  EXPECT_TRUE(has(*out, R"("content":"Hi")"));
+  EXPECT_TRUE(has(out->chunk, R"("id":"chatcmpl-1")"));
+  EXPECT_TRUE(has(out->chunk, R"("model":"pool")"));
+  EXPECT_TRUE(has(out->chunk, R"("created":7)"));
+  EXPECT_TRUE(has(out->chunk, R"("content":"Hi")"));
   EXPECT_FALSE(chunks.complete());
 }
 
 TEST(ForeignChunks, usage_is_hidden_from_a_client_that_did_not_ask_and_yet_counted) {
   ForeignChunks chunks(head(), served(), false);
   const auto finish = chunks.rewrite(kFinish, 10);
-  EXPECT_TRUE(has(*finish, "x_flotilla"));
-  EXPECT_EQ(*chunks.rewrite(kUsage, 20), "");
+  EXPECT_TRUE(has(finish->chunk, "x_flotilla"));
+  EXPECT_EQ(chunks.rewrite(kUsage, 20)->chunk, "");
   EXPECT_EQ(chunks.usage().prompt_tokens, 5);
   EXPECT_EQ(chunks.usage().cached_tokens, 2);
   EXPECT_FALSE(chunks.done());
-  EXPECT_EQ(*chunks.rewrite("[DONE]", 21), "");
+  EXPECT_EQ(chunks.rewrite("[DONE]", 21)->chunk, "");
   EXPECT_TRUE(chunks.done());
   EXPECT_TRUE(chunks.complete());
 }
 
 TEST(ForeignChunks, usage_is_shown_to_a_client_that_asked_with_who_served_in_the_last_chunk) {
   ForeignChunks chunks(head(), served(), true);
-  EXPECT_FALSE(has(*chunks.rewrite(kFinish, 10), "x_flotilla"));
+  EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
   const auto usage = chunks.rewrite(kUsage, 20);
-  EXPECT_TRUE(has(*usage, R"("total_tokens":8)"));
-  EXPECT_TRUE(has(*usage, R"("node":"gpu")"));
+  EXPECT_TRUE(has(usage->chunk, R"("total_tokens":8)"));
+  EXPECT_TRUE(has(usage->chunk, R"("node":"gpu")"));
+}
+
+TEST(ForeignChunks, who_served_is_told_though_the_engine_tells_no_usage) {
+  ForeignChunks chunks(head(), served(), true);
+  EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
+  const auto last = chunks.rewrite("[DONE]", 11);
+  EXPECT_TRUE(has(last->chunk, R"("choices":[],"x_flotilla")")) << last->chunk;
+  EXPECT_FALSE(last->has_text);
+}
+
+TEST(ForeignChunks, the_role_is_told_once_and_is_no_text_and_thoughts_have_our_name) {
+  ForeignChunks chunks(head(), served(), false);
+  const auto role =
+      chunks.rewrite(R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})", 1);
+  EXPECT_FALSE(role->has_text);
+  EXPECT_TRUE(has(role->chunk, "assistant"));
+  const auto thought = chunks.rewrite(
+      R"({"choices":[{"index":0,"delta":{"role":"assistant","reasoning":"hm"}}],"timings":{}})", 2);
+  EXPECT_TRUE(thought->has_text);
+  EXPECT_FALSE(has(thought->chunk, "assistant"));
+  EXPECT_FALSE(has(thought->chunk, "timings"));
+  EXPECT_TRUE(has(thought->chunk, R"("delta":{"reasoning_content":"hm"})")) << thought->chunk;
+}
+
+TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
+  const auto end = [](std::string_view reason) {
+    ForeignChunks chunks(head(), served(), false);
+    return chunks.rewrite(
+        fmt::format(R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason),
+        1);
+  };
+  EXPECT_TRUE(has(end("eos_token")->chunk, R"("finish_reason":"stop")"));
+  EXPECT_TRUE(has(end("max_tokens")->chunk, R"("finish_reason":"length")"));
+  EXPECT_TRUE(has(end("tool_calls")->chunk, R"("finish_reason":"tool_calls")"));
+  for (const char* none : {"error", "abort", "load", ""}) EXPECT_FALSE(end(none)) << none;
 }
 
 TEST(ForeignChunks, an_error_event_and_what_is_not_json_are_errors) {

@@ -87,6 +87,7 @@ json::Object node_object(const NodePreflight& node) {
                    {"free_bytes", answer.free_bytes}};
   out["on_devices"] = answer.on_devices;
   out["advice"] = answer.advice;
+  out["estimated"] = answer.estimated;
   out["replicas_here"] = node.sharing;
   out["reachable"] = node.error.empty();
   out["version"] = node.version;
@@ -191,7 +192,8 @@ std::int64_t NodePreflight::spare_bytes() const {
 }
 
 bool NodePreflight::loadable() const {
-  return error.empty() && answer.model_present && (answer.fits || answer.need_bytes > 0);
+  return error.empty() && unserved.empty() && answer.model_present &&
+         (answer.fits || answer.need_bytes > 0);
 }
 
 bool NodePreflight::fits() const {
@@ -200,6 +202,7 @@ bool NodePreflight::fits() const {
 
 std::string NodePreflight::words() const {
   if (!error.empty()) return error;
+  if (!unserved.empty()) return unserved;
   if (!differs.empty()) return differs;
   if (loadable() && answer.fits && spare_bytes() < 0)
     return fmt::format("{} x {} on this machine is more than is free. Each replica: {}", sharing,
@@ -210,6 +213,10 @@ std::string NodePreflight::words() const {
 void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& model) {
   const NodePreflight* usual = usual_file(nodes);
   for (NodePreflight& node : nodes) {
+    if (!node.unserved.empty()) {
+      node.fix = node.unserved.substr(node.unserved.find("; ") + 2);
+      continue;
+    }
     if (!node.loadable()) {
       if (node.error.empty() && usual != nullptr)
         node.fix = fmt::format("copy {} there as it is on node {}", model, usual->node);

@@ -53,6 +53,7 @@ struct NodePreflight {
   std::string error;  // why the node could not be asked
   std::string version;
   bool outdated = false;  // its flotilla is another version than the gateway's
+  std::string unserved;   // why no engine would take the model, and what to configure
   std::string differs;    // how its model differs from the other nodes'; empty = the same
   std::string fix;        // what would do about the first thing that is wrong
 

@@ -19,6 +19,7 @@ struct NodeSpec {
   int port = 0;                     // ssh only; 0 = as the ssh config says
   std::string flotilla_path;        // ssh only; empty = searched for
   std::string url;                  // http only: base of an OpenAI-compatible server
+  std::string address;              // of the url's name the one that this node is; never written
   std::string api_key;              // http only; never written by to_json
   std::string upstream_model;       // http only; empty = the first that the server lists
   std::string models_dir;

@@ -1,15 +1,24 @@
 #include "agent/agent.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/model_copy.h"
 #include "api/model_copy.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "platform/held_program.h"
 #include "platform/machine.h"
 
 namespace flotilla::cli {
+namespace {
+
+// For an engine whose agent is gone, before it is killed.
+constexpr std::chrono::milliseconds kEngineGrace{5000};
+
+}  // namespace
 
 void add_agent_command(const App& app, CommandResult& result) {
   struct Flags {
@@ -19,6 +28,8 @@ void add_agent_command(const App& app, CommandResult& result) {
     bool detach = false;
     bool hold = false;
     std::string copy;
+    bool hold_engine = false;
+    std::vector<std::string> engine;
   };
   auto flags = std::make_shared<Flags>();
   const auto command = app.add_subcommand(
@@ -37,7 +48,17 @@ void add_agent_command(const App& app, CommandResult& result) {
                                        "that ends does not wait for them");
   command.add_flag("--hold", flags->hold, "That process").excludes(detach).hidden();
   command.add_option("--copy", flags->copy, "One end of a model's copy, then ends").hidden();
+  command
+      .add_flag("--hold-engine", flags->hold_engine,
+                "Runs the program that follows until stdin ends")
+      .hidden();
+  command.add_option("engine", flags->engine).hidden();
   command.callback([flags, &result] {
+    if (flags->hold_engine) {
+      result.exit_code =
+          flags->engine.empty() ? 2 : platform::hold_program(flags->engine, kEngineGrace);
+      return;
+    }
     log::start("agent", log::Level::Info);
     if (!flags->copy.empty()) {
       const auto task = api::parse_copy_task(flags->copy);

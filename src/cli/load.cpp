@@ -190,7 +190,9 @@ void add_load(const App& app, CommandResult& result) {
       "  flotilla load local big.gguf --alias big --context 8192 --no-wait");
   command.add_option("cluster", flags->cluster, "The cluster's id").required();
   command
-      .add_option("model", spec.model, "A .gguf: absolute, or relative to the cluster's models_dir")
+      .add_option("model", spec.model,
+                  "A .gguf, or a folder that an engine serves: absolute, or relative to the "
+                  "cluster's models_dir")
       .required();
   command.add_flag("--batch", spec.batch,
                    "Several requests at once on each node (continuous batching)");
@@ -206,6 +208,8 @@ void add_load(const App& app, CommandResult& result) {
   command.add_option("--gpu-layers", spec.gpu_layers, "Layers on an accelerator");
   command.add_option("--chat-template", spec.chat_template,
                      "Template text instead of the model's own");
+  command.add_option("--engine", spec.engine,
+                     "An engine of the server's flotilla.yaml instead of our runner");
   command.add_flag("--default", spec.is_default, "Answers unknown model names too");
   command.add_flag("--force", spec.force, "Loads even if the memory seems too small");
   command.add_flag(

@@ -96,7 +96,8 @@ Result<std::int64_t> measure(const api::RunnerSpec& spec, int context) {
     out = fail(ready.error());
   } else {
     boost::asio::io_context io;
-    http::Client client(io.get_executor(), http::Endpoint{.unix_path = socket, .base_path = {}});
+    http::Client client(io.get_executor(),
+                        http::Endpoint{.unix_path = socket, .address = {}, .base_path = {}});
     const auto used = wait_for<void>(io, use_all(io.get_executor(), client, spec.width, context));
     if (!used) {
       out = fail(used.error());

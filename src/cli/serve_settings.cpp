@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
+#include "config/engines.h"
 #include "gateway/knobs.h"
 #include "platform/machine.h"
 
@@ -104,6 +105,15 @@ std::vector<config::Setting> table_of(ServeOptions& options) {
        .target = into(options.log_files),
        .min = 1,
        .max = 1000},
+      {.key = "engines",
+       .about = "Engines that are not ours, which agents start as replicas: by name, a command and "
+                "how it is spoken to",
+       .target = into(options.engines),
+       .check = [](const config::Node& node) -> Result<void> {
+         if (auto read = config::read_engines(node); !read) return fail(read.error());
+         return {};
+       },
+       .schema = config::engines_schema()},
   };
 }
 
@@ -234,6 +244,9 @@ Result<ServeOptions> ServeSettings::options() {
     if (one.source == "flag")
       options_.gateway.knob_flags[one.setting->key] = std::get<double>(one.value);
   }
+  auto engines = config::read_engines(options_.engines);
+  if (!engines) return fail(engines.error());
+  options_.gateway.engines = std::move(*engines);
   return options_;
 }
 

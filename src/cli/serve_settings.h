@@ -8,12 +8,14 @@
 
 #include "cli/flags.h"
 #include "config/layers.h"
+#include "config/yaml.h"
 #include "gateway/gateway.h"
 
 namespace flotilla::cli {
 
 struct ServeOptions {
   gateway::GatewayOptions gateway;
+  config::Node engines;  // as the file has them
   std::string log_level = "info";
   std::string log_format = "text";
   std::filesystem::path log_file;  // empty = stderr

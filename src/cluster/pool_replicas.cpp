@@ -23,7 +23,9 @@ Pool::State::Unit* Pool::State::find_current(Launch launch) {
 
 void Pool::State::open(Unit& unit) {
   const ReplicaInfo& info = unit.replica.info();
-  const int places = std::max(1, info.width) + std::max(0, settings.ahead);
+  // An engine that is not ours computes all that it is sent at once.
+  const int ahead = info.external && info.width <= 1 ? 0 : std::max(0, settings.ahead);
+  const int places = std::max(1, info.width) + ahead;
   dispatcher.open(unit.replica.launch(), unit.replica.generation(), places, unit.replica.shaky());
 }
 

@@ -53,8 +53,10 @@ class SettingsReader {
     if (wanted == settings_.end()) return problems_.add(member.key_at, unknown(member, section));
     auto value = read_value(*wanted, member);
     if (!value) {
+      // A tree's message names the place in it.
+      const std::string& words = value.error().message;
       return problems_.add(member.at,
-                           fmt::format("{} is {}", wanted->name(), value.error().message));
+                           wanted->check ? words : fmt::format("{} is {}", wanted->name(), words));
     }
     if (auto* path = std::get_if<fs::path>(&*value); path != nullptr && !path->empty())
       *path = (folder_ / *path).lexically_normal();

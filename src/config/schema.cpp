@@ -27,6 +27,7 @@ std::string type_of(const Setting& setting) {
     std::string operator()(const std::vector<std::string>&) const {
       return R"("type": "array", "items": {"type": "string"})";
     }
+    std::string operator()(const Node&) const { return setting.schema; }
   };
   return std::visit(Words{setting}, setting.target.standard);
 }
@@ -34,7 +35,8 @@ std::string type_of(const Setting& setting) {
 std::string property(const Setting& setting) {
   std::string out = fmt::format(R"({}: {{{}, "description": {})", api::json_string(setting.key),
                                 type_of(setting), api::json_string(setting.about));
-  if (!setting.varies) out += R"(, "default": )" + to_json(setting.target.standard);
+  if (!setting.varies && setting.schema.empty())
+    out += R"(, "default": )" + to_json(setting.target.standard);
   return out + "}";
 }
 

@@ -68,6 +68,7 @@ struct FromText {
     return Value(std::filesystem::path(text));
   }
   Result<Value> operator()(const std::vector<std::string>&) const { return Value(parts_of(text)); }
+  Result<Value> operator()(const Node&) const { return refuse(); }
 
   std::unexpected<Error> refuse() const { return refused(setting, fmt::format("\"{}\"", text)); }
 };
@@ -103,6 +104,10 @@ struct FromNode {
     }
     return Value(std::move(parts));
   }
+  Result<Value> operator()(const Node&) const {
+    if (auto checked = setting.check(node); !checked) return fail(checked.error());
+    return Value(node);
+  }
 
   std::unexpected<Error> refuse() const { return refused(setting, shown(node)); }
 };
@@ -127,6 +132,7 @@ std::string Setting::takes() const {
       return "a path (without ~, which is a shell's)";
     }
     std::string operator()(const std::vector<std::string>&) const { return "a list of texts"; }
+    std::string operator()(const Node&) const { return "a map"; }
   };
   return std::visit(Words{*this}, target.standard);
 }
@@ -148,6 +154,11 @@ std::string shown(const Value& value) {
     std::string operator()(const std::vector<std::string>& parts) const {
       return fmt::format("{}", fmt::join(parts, ", "));
     }
+    std::string operator()(const Node& tree) const {
+      std::string out;
+      for (const Node& member : tree.items) out += (out.empty() ? "" : ", ") + member.key;
+      return out;
+    }
   };
   return std::visit(Words{}, value);
 }
@@ -166,6 +177,7 @@ std::string to_json(const Value& value) {
         out += (out.size() > 1 ? ", " : "") + api::json_string(part);
       return out + "]";
     }
+    std::string operator()(const Node& tree) const { return to_json(tree); }
   };
   return std::visit(Words{}, value);
 }

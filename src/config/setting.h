@@ -16,7 +16,7 @@
 namespace flotilla::config {
 
 using Value =
-    std::variant<bool, double, std::string, std::filesystem::path, std::vector<std::string>>;
+    std::variant<bool, double, std::string, std::filesystem::path, std::vector<std::string>, Node>;
 
 // The variable that a setting is for: its type, its default and where a value goes.
 struct Target {
@@ -34,7 +34,7 @@ Target into(Number& member) {
 template <class Member>
   requires std::same_as<Member, bool> || std::same_as<Member, std::string> ||
            std::same_as<Member, std::filesystem::path> ||
-           std::same_as<Member, std::vector<std::string>>
+           std::same_as<Member, std::vector<std::string>> || std::same_as<Member, Node>
 Target into(Member& member) {
   return {member, [&member](const Value& value) { member = std::get<Member>(value); }};
 }
@@ -51,6 +51,9 @@ struct Setting {
   std::vector<std::string> choices = {};  // of a text; empty: any
   bool varies = false;                    // its default is another one on each machine
   std::string section = {};               // the map in which the key stands; empty: the whole file
+  // Of a tree, which only the file can say: whether it is right, and its JSON schema.
+  std::function<Result<void>(const Node&)> check = {};
+  std::string schema = {};
 
   std::string name() const;   // "port", "knobs.QUEUE_MAX"
   std::string takes() const;  // "a whole number from 0 to 65535"

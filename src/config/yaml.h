@@ -23,6 +23,8 @@ struct Limits {
 struct Mark {
   int line = 1;
   int column = 1;
+
+  bool operator==(const Mark&) const = default;
 };
 
 struct Node {
@@ -38,6 +40,7 @@ struct Node {
   bool is_map() const { return kind == Kind::Map; }
   bool is_list() const { return kind == Kind::List; }
   const Node* find(std::string_view key) const;  // of a map
+  bool operator==(const Node&) const = default;
 };
 
 // What is wrong in a file, as compilers say it: FILE:LINE:COLUMN: what, a line each.

@@ -15,6 +15,7 @@ namespace flotilla::gateway {
 namespace {
 
 constexpr std::size_t kEventsWaitingMax = 1000;
+constexpr std::chrono::milliseconds kNamesAgain{200};
 
 std::string cluster_key(const std::string& id) { return "cluster " + id; }
 
@@ -30,6 +31,11 @@ Control::Control(Options options, store::Store store)
     : options_(std::move(options)),
       store_(std::move(store)),
       fleet_(options_),
+      names_(options_.executor,
+             [this] {
+               if (std::exchange(following_names_, true)) return;
+               boost::asio::co_spawn(options_.executor, follow_names(), boost::asio::detached);
+             }),
       changed_(options_.executor, boost::asio::steady_timer::time_point::max()) {
   fleet_.on_change([this] {
     ++changes_;
@@ -137,12 +143,14 @@ Task<api::ClusterSpec> Control::put_cluster(api::ClusterSpec spec) {
   clusters_[spec.id] = spec;
   ++changes_;
   declare_nodes();
+  co_await names_.settle();
   apply_nodes(spec);
   co_return spec;
 }
 
-std::vector<api::NodeSpec> Control::nodes_of(const api::ClusterSpec& cluster) {
-  std::vector<api::NodeSpec> nodes = cluster.nodes;
+std::vector<api::NodeSpec> Control::nodes_of(const api::ClusterSpec& cluster) const {
+  std::vector<api::NodeSpec> nodes = expand_nodes(
+      cluster.nodes, [this](const std::string& name) { return names_.addresses(name); });
   for (api::NodeSpec& node : nodes)
     if (node.models_dir.empty()) node.models_dir = cluster.models_dir;
   return nodes;
@@ -153,6 +161,30 @@ void Control::declare_nodes() {
   for (const auto& [id, cluster] : clusters_)
     all.insert(all.end(), cluster.nodes.begin(), cluster.nodes.end());
   fleet_.declare(all);
+  std::set<std::string> names;
+  for (const api::NodeSpec& node : all)
+    if (std::string name = name_in_url(node); !name.empty()) names.insert(std::move(name));
+  names_.declare(std::move(names));
+}
+
+// A name has other addresses: their nodes come and go. Not in the middle of a load or a reload.
+Awaitable<void> Control::follow_names() {
+  boost::asio::steady_timer timer(options_.executor);
+  std::set<std::string> left;
+  for (const auto& [id, cluster] : clusters_) left.insert(id);
+  following_names_ = false;  // what changes from here on is another change
+  while (!left.empty()) {
+    std::erase_if(left, [this](const std::string& id) {
+      if (!check_cluster_idle(id)) return false;
+      if (const api::ClusterSpec* cluster = find_cluster(id)) apply_nodes(*cluster);
+      return true;
+    });
+    if (left.empty()) break;
+    timer.expires_after(kNamesAgain);
+    co_await timer.async_wait(kAwait);
+  }
+  ++changes_;
+  changed_.cancel();
 }
 
 // Each pool follows: a node that is gone drains, a new one gets a replica, one that is set

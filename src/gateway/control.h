@@ -19,6 +19,7 @@
 #include "gateway/blocking_thread.h"
 #include "gateway/fleet.h"
 #include "gateway/knobs.h"
+#include "gateway/name_watch.h"
 #include "store/store.h"
 
 namespace flotilla::gateway {
@@ -74,12 +75,15 @@ class Control {
   Fleet& nodes() { return fleet_; }
   const std::filesystem::path& state_dir() const { return options_.state_dir; }
   Duration drain_limit() const { return options_.knobs->drain; }
-  // A cluster's nodes as its pools have them: with the cluster's models_dir where they have none.
-  static std::vector<api::NodeSpec> nodes_of(const api::ClusterSpec& cluster);
+  // A cluster's nodes as its pools have them: with the cluster's models_dir where they have none,
+  // and of an http node whose name has several addresses one for each.
+  std::vector<api::NodeSpec> nodes_of(const api::ClusterSpec& cluster) const;
   // What each node says to a load; nodes without an agent are left out. All are asked at once.
   Awaitable<std::vector<api::NodePreflight>> ask_nodes(api::ClusterSpec cluster,
                                                        GenerationSpec generation);
   int pool_width(const api::LoadSpec& load) const;
+  // Unprocessable: the load names an engine that is not configured; says what to write where.
+  Result<void> check_engine(const api::LoadSpec& load) const;
 
   // --- Operation ---
   Task<void> store_settings(std::map<std::string, std::optional<std::string>> changes);
@@ -111,6 +115,7 @@ class Control {
   Result<void> check_nodes(const api::ClusterSpec& spec) const;
   void apply_nodes(const api::ClusterSpec& spec);
   void declare_nodes();
+  Awaitable<void> follow_names();
 
   // control_pools.cpp
   Result<void> check_new_pool(const std::string& cluster, const api::LoadSpec& load) const;
@@ -143,6 +148,8 @@ class Control {
   store::Store store_;
   BlockingThread blocking_;
   Fleet fleet_;
+  NameWatch names_;
+  bool following_names_ = false;
   std::map<std::string, api::ClusterSpec> clusters_;
   std::map<std::string, Work> under_way_;  // by alias, or "cluster ID"
   std::size_t events_waiting_ = 0;         // for the disk

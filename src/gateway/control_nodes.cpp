@@ -2,6 +2,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "gateway/control.h"
 #include "gateway/gather.h"
 
@@ -84,6 +86,14 @@ Awaitable<std::vector<api::NodePreflight>> Control::ask_nodes(api::ClusterSpec c
     }
     line.version = status.version;
     line.outdated = status.outdated;
+    const std::string_view engine = fleet_.engine_for_folders(node);
+    if (line.answer.folder && generation.load.engine.empty() &&
+        api::find_engine(fleet_.engines(), engine) == nullptr) {
+      line.unserved = fmt::format(
+          "{} is a model folder (config.json and *.safetensors), which "
+          "engine {} serves here, and that is not configured; {}",
+          generation.load.model, engine, api::how_to_configure(engine));
+    }
   }
   api::compare_nodes(out, generation.load.model);
   co_return out;

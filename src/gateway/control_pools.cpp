@@ -97,6 +97,20 @@ Result<std::shared_ptr<PoolRuntime>> Control::choose_pool(const std::string& clu
   return candidates.front();
 }
 
+Result<void> Control::check_engine(const api::LoadSpec& load) const {
+  if (load.engine.empty() || api::find_engine(fleet_.engines(), load.engine) != nullptr) return {};
+  std::string known;
+  for (const api::EngineTemplate& one : fleet_.engines())
+    known += (known.empty() ? "" : ", ") + one.name;
+  return fail(
+      Error{.code = Code::Unprocessable,
+            .message = fmt::format("there is no engine \"{}\" ({}); {}", load.engine,
+                                   known.empty() ? "none is configured" : "there is " + known,
+                                   api::how_to_configure(load.engine)),
+            .param = "engine",
+            .reason = "engine_not_configured"});
+}
+
 Task<void> Control::preflight(const api::ClusterSpec& cluster, const GenerationSpec& generation) {
   const auto nodes = co_await ask_nodes(cluster, generation);
   co_return judge(nodes, generation.load.force);
@@ -207,9 +221,11 @@ Task<Control::Loaded> Control::load(std::string cluster_id, api::LoadSpec load) 
     co_return loaded;
   }
   if (auto may = check_new_pool(cluster_id, load); !may) co_return fail(may.error());
+  if (auto known = check_engine(load); !known) co_return fail(known.error());
 
   Work work{.cluster = cluster_id, .what = "loaded"};
   const UnderWay mark(under_way_, load.alias, std::move(work));
+  co_await names_.settle();
   GenerationSpec generation{.load = load, .number = 0, .width = pool_width(load)};
   const auto fits = co_await preflight(cluster, generation);
   if (!fits) co_return fail(fits.error());

@@ -87,7 +87,7 @@ void look_at_model(Report& report, const api::NodePreflight& node, const std::st
   if (!node.answer.advice.empty())
     report.add(node.node, "weights " + model, Level::Warning,
                node.answer.advice.substr(0, node.answer.advice.find("; ")),
-               "convert the model again with those left as they are");
+               node.answer.advice.substr(node.answer.advice.find("; ") + 2));
   const std::int64_t disk = node.answer.disk_free_bytes;
   if (disk > 0 && disk < kDiskLow)
     report.add(node.node, "disk", Level::Warning, fmt::format("{} MiB are free", disk >> 20),

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/numbers.h"
 #include "gateway/gather.h"
-#include "gateway/http_node.h"
 #include "platform/cpu_info.h"
 
 // Which machines there are and what is asked of them. What they say is in fleet_events.cpp.
@@ -41,6 +41,21 @@ std::map<std::string, std::string> runner_env(const Knobs& knobs, const api::Nod
   for (const auto& [name, value] : node.env) env[name] = value;
   show_devices(node.devices, env);
   return env;
+}
+
+api::EngineValues engine_values(const Knobs& knobs, const GenerationSpec& pool, int threads) {
+  api::EngineValues values;
+  values.alias = pool.load.alias;
+  values.model = pool.load.model;
+  values.batch_size = pool.width;
+  const auto prefill = knobs.for_runners.find("RUNNER_PREFILL_BATCH");
+  if (prefill != knobs.for_runners.end())
+    values.prefill_batch =
+        std::clamp(static_cast<int>(parse_double(prefill->second).value_or(1)), 1, pool.width);
+  values.context = pool.load.context;
+  values.window = pool.load.window != 0 ? pool.load.window : pool.load.context * pool.width;
+  values.threads = threads;
+  return values;
 }
 
 Awaitable<bool> close_link(std::shared_ptr<Machine> machine, nodes::NodeLink::Runners runners) {
@@ -198,7 +213,8 @@ std::string Fleet::host_of(const api::NodeSpec& node) const {
   if (const auto machine = find_machine(node)) return machine->host;
   if (node.has_agent()) return node.host;
   const auto endpoint = http::parse_url(node.url);
-  return endpoint ? fmt::format("{}:{}", endpoint->host, endpoint->port) : node.url;
+  if (!endpoint) return node.url;
+  return fmt::format("{}:{}", node.address.empty() ? endpoint->host : node.address, endpoint->port);
 }
 
 Awaitable<void> Fleet::meet(std::vector<api::NodeSpec> nodes) {
@@ -248,6 +264,7 @@ api::RunnerSpec Fleet::runner_spec(const GenerationSpec& pool, const api::NodeSp
   spec.alias = pool.load.alias;
   spec.node = node.id;
   spec.env = runner_env(*options_.knobs, node);
+  spec.engine = engine_spec(pool, node, spec.threads);
   return spec;
 }
 
@@ -258,7 +275,45 @@ std::string Fleet::held_text(const GenerationSpec& pool, const api::NodeSpec& no
                                  node.threads, node.models_dir, api::to_json(pool.load));
   for (const auto& [name, value] : runner_env(*options_.knobs, node))
     text += fmt::format(" {}={}", name, value);
+  if (const auto engine = engine_spec(pool, node, node.threads)) {
+    text += fmt::format(" {} {}", engine->cwd, fmt::join(engine->command, " "));
+    for (const auto& [name, value] : engine->env) text += fmt::format(" {}={}", name, value);
+  }
   return text;
+}
+
+std::string_view Fleet::engine_for_folders(const api::NodeSpec& node) const {
+  const auto machine = find_machine(node);
+  const api::AgentHello* hello = machine ? machine->link->hello() : nullptr;
+  return api::engine_for_folders(hello != nullptr ? hello->platform : platform::platform_name());
+}
+
+// What the load names, else what its model takes if it is a folder; nullopt: our runner alone.
+std::optional<api::EngineSpec> Fleet::engine_spec(const GenerationSpec& pool,
+                                                  const api::NodeSpec& node, int threads) const {
+  const bool asked = !pool.load.engine.empty();
+  const api::EngineTemplate* engine =
+      api::find_engine(options_.engines, asked ? pool.load.engine : engine_for_folders(node));
+  if (engine == nullptr) return std::nullopt;
+  api::EngineSpec out = api::fill_template(*engine, engine_values(*options_.knobs, pool, threads));
+  out.folders_only = !asked;
+  return out;
+}
+
+// An agent of another version may not know engines, and would start a runner in their place.
+Result<void> Fleet::may_start(const GenerationSpec& pool, const Machine* machine) const {
+  const std::string& engine = pool.load.engine;
+  if (engine.empty()) return {};
+  if (api::find_engine(options_.engines, engine) == nullptr) {
+    return fail(Code::Unprocessable, fmt::format("there is no engine \"{}\"; {}", engine,
+                                                 api::how_to_configure(engine)));
+  }
+  const api::AgentHello* hello = machine != nullptr ? machine->link->hello() : nullptr;
+  if (hello == nullptr || hello->version == options_.version) return {};
+  return fail(Code::Unavailable,
+              fmt::format("its flotilla is {}, this one {}; engines need the same version: "
+                          "flotilla node bootstrap {}",
+                          hello->version, options_.version, machine->name));
 }
 
 void Fleet::start(const std::shared_ptr<PoolRuntime>& pool,
@@ -266,13 +321,7 @@ void Fleet::start(const std::shared_ptr<PoolRuntime>& pool,
   const api::NodeSpec* node = pool->node_spec(launch->node);
   if (node == nullptr)
     return;  // taken out of the cluster a moment ago; its replica is being removed
-  if (!node->has_agent()) {
-    launch->engine = *node;
-    boost::asio::co_spawn(options_.executor,
-                          serve_http_node(pool, launch, options_.knobs->replica_watchdog),
-                          boost::asio::detached);
-    return;
-  }
+  if (!node->has_agent()) return serve_http_node(pool, launch, *node);
   launch->machine = machine_key(*node);
   const auto machine = find_machine(*node);
   std::string text = held_text(*launch->generation, *node);
@@ -285,8 +334,9 @@ void Fleet::start(const std::shared_ptr<PoolRuntime>& pool,
       .generation = std::move(text),
       .spec = runner_spec(*launch->generation, *node, replicas_on(launch->machine))};
   log::info("pool {}: starting a replica on {}", pool->alias(), node->id);
-  const auto sent = machine ? machine->link->start_replica(start)
-                            : fail(Code::Unavailable, "its machine is not linked to");
+  Result<void> sent = may_start(*launch->generation, machine.get());
+  if (sent && !machine) sent = fail(Code::Unavailable, "its machine is not linked to");
+  if (sent) sent = machine->link->start_replica(start);
   if (!sent) {
     // The brain is told from the event loop: it is in the middle of handing out actions.
     boost::asio::post(options_.executor,
@@ -299,7 +349,7 @@ void Fleet::start(const std::shared_ptr<PoolRuntime>& pool,
 
 bool Fleet::stop(const LaunchRuntime& launch, Duration grace) {
   const auto found = machines_.find(launch.machine);
-  if (launch.engine || found == machines_.end()) return false;
+  if (found == machines_.end()) return false;
   Machine& machine = *found->second;
   machine.sockets.erase(launch.wire_id);
   // Where the link is down the agent's own grace or the next hello ends it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/admin.h"
+#include "api/engine_template.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "gateway/knobs.h"
@@ -30,6 +31,7 @@ class Fleet final : public Launcher {
     std::filesystem::path state_dir;
     std::string state_id;
     std::string version;  // ours: agents of another one are shown as outdated
+    std::vector<api::EngineTemplate> engines = {};  // that a load may name
   };
   explicit Fleet(Options options);
   ~Fleet() override;
@@ -61,6 +63,9 @@ class Fleet final : public Launcher {
   api::RunnerSpec runner_spec(const GenerationSpec& pool, const api::NodeSpec& node,
                               int replicas) const;
   int replicas_on(const std::string& machine) const;
+  const std::vector<api::EngineTemplate>& engines() const { return options_.engines; }
+  // The template that a model folder takes on the node's machine; it may not be configured.
+  std::string_view engine_for_folders(const api::NodeSpec& node) const;
 
   void start(const std::shared_ptr<PoolRuntime>& pool,
              const std::shared_ptr<LaunchRuntime>& launch) override;
@@ -73,6 +78,9 @@ class Fleet final : public Launcher {
   using Found = std::pair<std::shared_ptr<PoolRuntime>, std::shared_ptr<LaunchRuntime>>;
   Found find(const std::string& wire_id) const;
   std::string held_text(const GenerationSpec& pool, const api::NodeSpec& node) const;
+  std::optional<api::EngineSpec> engine_spec(const GenerationSpec& pool, const api::NodeSpec& node,
+                                             int threads) const;
+  Result<void> may_start(const GenerationSpec& pool, const Machine* machine) const;
   void add_machine(const api::NodeSpec& node);
   Awaitable<void> leave(std::shared_ptr<Machine> machine);
   bool is_used(const Machine& machine) const;
@@ -91,6 +99,11 @@ class Fleet final : public Launcher {
              const api::HeldReplica& held);
   void serve(const std::shared_ptr<PoolRuntime>& pool, const std::shared_ptr<LaunchRuntime>& launch,
              const std::string& socket);
+  void serve_http_node(const std::shared_ptr<PoolRuntime>& pool,
+                       const std::shared_ptr<LaunchRuntime>& launch, const api::NodeSpec& node);
+  void serve_template(const std::shared_ptr<PoolRuntime>& pool,
+                      const std::shared_ptr<LaunchRuntime>& launch,
+                      const api::ReplicaSpawned& spawned);
 
   Options options_;
   MachineOptions for_machines_;

@@ -1,9 +1,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
 #include "api/runner_protocol.h"
 #include "base/log.h"
+#include "gateway/engine_watch.h"
 #include "gateway/fleet.h"
 #include "gateway/runner_watch.h"
 
@@ -63,8 +65,11 @@ void Fleet::take(Machine& machine, const api::AgentHello& hello) {
     for (const NodeId& node : pool->nodes()) {
       const api::NodeSpec* spec = pool->node_spec(node);
       if (spec == nullptr || machine_key(*spec) != machine.key) continue;
-      const auto found = ready.find(held_text(pool->generation(), *spec));
+      const std::string text = held_text(pool->generation(), *spec);
+      const auto found = ready.find(text);
       if (found != ready.end()) adopt(machine, pool, node, *found->second);
+      const auto loading = machine.loading.find(text);
+      if (loading != machine.loading.end()) pool->leave_wire(loading->second);
       pool->brain().on_node_back(node, pool->now());
     }
     pool->pump();
@@ -90,6 +95,67 @@ void Fleet::adopt(Machine& machine, const std::shared_ptr<PoolRuntime>& pool, co
 
 void Fleet::take(Machine& machine, const api::ReplicaSpawned& spawned) {
   machine.sockets[spawned.replica] = spawned.socket;
+  if (spawned.engine.empty()) return;
+  const auto [pool, launch] = find(spawned.replica);
+  // Told once more to a gateway that may have missed it.
+  if (pool && !launch->dropped && !launch->engine) serve_template(pool, launch, spawned);
+}
+
+void Fleet::serve_http_node(const std::shared_ptr<PoolRuntime>& pool,
+                            const std::shared_ptr<LaunchRuntime>& launch,
+                            const api::NodeSpec& node) {
+  const auto parsed = http::parse_url(node.url);
+  if (!parsed) {
+    // The brain is told from the event loop: it is in the middle of handing out actions.
+    boost::asio::post(options_.executor,
+                      [pool, launch = launch->launch, reason = parsed.error().message] {
+                        pool->brain().on_start_failed(launch, reason, pool->now());
+                        pool->pump();
+                      });
+    return;
+  }
+  EngineWay way{.endpoint = *parsed};
+  if (way.endpoint.base_path.empty()) way.endpoint.base_path = "/v1";  // as people write it
+  way.endpoint.address = node.address;
+  launch->engine = api::ForeignEngine{.name = {},
+                                      .where = node.url,
+                                      .api_key = node.api_key,
+                                      .model = node.upstream_model,
+                                      .health = {},
+                                      .lacks = {}};
+  boost::asio::co_spawn(
+      options_.executor,
+      serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
+      boost::asio::detached);
+}
+
+// An engine that an agent has started: at 127.0.0.1:PORT of this machine, or by a forward's socket.
+void Fleet::serve_template(const std::shared_ptr<PoolRuntime>& pool,
+                           const std::shared_ptr<LaunchRuntime>& launch,
+                           const api::ReplicaSpawned& spawned) {
+  const api::EngineTemplate* engine = api::find_engine(options_.engines, spawned.engine);
+  if (engine == nullptr)
+    return;  // it was started by a description that is gone, and will not be held
+  EngineWay way{.endpoint = {}, .ours_to_start = true, .model_bytes = spawned.model_bytes};
+  if (spawned.socket.starts_with('/')) {
+    way.endpoint.unix_path = spawned.socket;
+  } else if (const auto parsed = http::parse_url("http://" + spawned.socket)) {
+    way.endpoint = *parsed;
+  }
+  way.endpoint.base_path = engine->base_path;
+  launch->engine = api::ForeignEngine{
+      .name = engine->name,
+      .where = fmt::format("{} on {}", engine->name, launch->node.str()),
+      .api_key = {},
+      .model = api::fill_text(engine->body_model, {.alias = launch->generation->load.alias,
+                                                   .model = launch->generation->load.model}),
+      .health = engine->health,
+      .drops_seed = engine->drops_seed,
+      .lacks = engine->lacks};
+  boost::asio::co_spawn(
+      options_.executor,
+      serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
+      boost::asio::detached);
 }
 
 void Fleet::take(Machine& machine, const api::AgentTelemetry& telemetry) {

@@ -9,94 +9,149 @@ namespace flotilla::gateway {
 namespace {
 
 // An engine may be silent through a long prefill; its health check finds a hang sooner.
-constexpr std::chrono::seconds kSilenceMax{120};
+constexpr std::chrono::seconds kSilenceMax{600};
+
+// llama-server says that it keeps a connection and closes it after a stream: the next request on it
+// would be lost. A new one costs nothing but where TLS is spoken.
+http::Request engine_request(const ChatJob& job, const LaunchRuntime& place, std::string body) {
+  const api::ForeignEngine& engine = *place.engine;
+  http::Request request;
+  request.method = "POST";
+  request.target = "/chat/completions";
+  request.headers.add("Content-Type", "application/json");
+  if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
+  if (!place.client->endpoint().tls) request.headers.add("Connection", "close");
+  add_trace(request.headers, job.trace_context);
+  request.body = std::move(body);
+  return request;
+}
+
+// One answer of an engine. What the client has of it is sent as it comes; what it could not see
+// anyway, the role alone or a part of an answer that it gets as a whole, is kept back, so that
+// another replica may begin anew.
+class ForeignAnswer {
+ public:
+  ForeignAnswer(ChatJob& job, ChatAnswer& answer, const NodeId& node, const Clock& clock)
+      : job_(job),
+        answer_(answer),
+        clock_(clock),
+        sent_(clock.now()),
+        chunks_(
+            {.id = "chatcmpl-" + job.request_id, .created = job.created_unix_s, .model = job.alias},
+            {.node = node.str(), .replica = node.str(), .queued_ms = job.queued_ms},
+            job.include_usage || !job.stream) {}
+
+  void take(std::string_view block) {
+    const std::string data = http::sse_data(block);
+    if (data.empty() || error) return;
+    const double elapsed_ms = to_ms(clock_.now() - sent_);
+    auto piece = chunks_.rewrite(data, elapsed_ms);
+    if (!piece) {
+      error = piece.error();
+      return;
+    }
+    if (piece->has_text && pieces_ == 0) chunks_.first_token(job_.queued_ms + elapsed_ms);
+    if (piece->chunk.empty()) return;
+    if (piece->has_text) {
+      job_.pace.tokens(0, 1);  // a piece is a token with every engine known
+      job_.trace->shown(++pieces_);
+      job_.usage.completion_tokens = pieces_;
+    }
+    if (!job_.stream) {
+      whole_.push_back(std::move(piece->chunk));
+    } else {
+      out += http::sse_event(piece->chunk);
+      job_.begun = job_.begun || piece->has_text;
+    }
+  }
+
+  // The end of a whole answer.
+  Result<void> end() {
+    if (!chunks_.complete()) return fail(too_early("engine"));
+    for (const std::string& chunk : whole_)
+      if (auto fed = answer_.assemble(chunk); !fed) return fed;
+    const api::Usage usage = chunks_.usage();
+    if (usage.prompt_tokens == 0) return {};  // it tells no counts
+    job_.usage.prompt_tokens = static_cast<std::uint64_t>(usage.prompt_tokens);
+    job_.usage.completion_tokens = static_cast<std::uint64_t>(usage.completion_tokens);
+    job_.usage.cached_tokens = static_cast<std::uint64_t>(usage.cached_tokens);
+    return {};
+  }
+
+  bool speaks() const { return pieces_ > 0; }
+  bool done() const { return chunks_.done(); }
+  std::string out;  // for the client
+  std::optional<Error> error;
+
+ private:
+  ChatJob& job_;
+  ChatAnswer& answer_;
+  const Clock& clock_;
+  const Instant sent_;
+  api::ForeignChunks chunks_;
+  std::vector<std::string> whole_;
+  std::uint64_t pieces_ = 0;  // about as many as tokens
+};
 
 }  // namespace
+
+RelayEnd foreign_refusal(RelayEnd refusal) {
+  using Kind = RelayEnd::Kind;
+  const int status = refusal.response.status;
+  // Our key, our name for the model: not the client's fault. 404 is also what mlx_lm.server says of
+  // whatever went wrong with a request.
+  if (status == 401 || status == 403) refusal.kind = Kind::Failed;
+  if (refusal.kind != Kind::Refused) return refusal;
+  if (status == 404) refusal.error.code = Code::InvalidArgument;
+  refusal.response = http::json_response(api::http_status(refusal.error.code),
+                                         api::openai_error_body(refusal.error));
+  return refusal;
+}
 
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock) {
   using Kind = RelayEnd::Kind;
   const UpstreamScope scope(place, upstream);
-  http::Request request;
-  request.method = "POST";
-  request.target = "/chat/completions";
-  request.headers.add("Content-Type", "application/json");
-  if (!place.engine->api_key.empty())
-    request.headers.add("Authorization", "Bearer " + place.engine->api_key);
-  add_trace(request.headers, job.trace_context);
-  auto body = api::foreign_chat_body(job.body, place.engine->upstream_model);
+  auto body = api::foreign_chat_body(job.body, *place.engine);
   if (!body) {
     RelayEnd end = ended(Kind::Error);
     end.error = body.error();
     co_return end;
   }
-  request.body = std::move(*body);
-
-  const Instant sent = clock.now();
+  http::Request request = engine_request(job, place, std::move(*body));
+  ForeignAnswer reading(job, answer, place.node, clock);
   auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
   if (!opened) co_return failed(opened.error());
   http::ClientStream& stream = **opened;
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
     RelayEnd refusal = co_await read_refusal(stream);
-    co_return refusal;
+    co_return foreign_refusal(std::move(refusal));
   }
 
-  api::ForeignChunks chunks(
-      {.id = "chatcmpl-" + job.request_id, .created = job.created_unix_s, .model = job.alias},
-      {.node = place.node.str(), .replica = place.node.str(), .queued_ms = job.queued_ms},
-      job.include_usage || !job.stream);
   http::SseSplitter splitter;
-  std::string out;
-  std::uint64_t pieces = 0;  // about as many as tokens
-  std::optional<Error> error;
-  const auto take = [&](std::string_view block) {
-    const std::string data = http::sse_data(block);
-    if (data.empty() || error) return;
-    if (!job.begun && chunks.is_content(data))
-      chunks.first_token(job.queued_ms + to_ms(clock.now() - sent));
-    auto chunk = chunks.rewrite(data, to_ms(clock.now() - sent));
-    if (!chunk) {
-      error = chunk.error();
-      return;
-    }
-    if (chunk->empty()) return;
-    job.pace.tokens(0, 1);  // a piece is a token with every engine known
-    job.begun = true;
-    job.trace->shown(++pieces);
-    job.usage.completion_tokens = pieces;
-    if (job.stream) {
-      out += http::sse_event(*chunk);
-    } else if (auto fed = answer.assemble(*chunk); !fed) {
-      error = fed.error();
-    }
-  };
   bool first = true;
-  for (;;) {
+  while (!reading.done()) {
     auto bytes = co_await stream.read(kSilenceMax);
     if (!bytes) co_return failed(bytes.error());
-    if (bytes->empty() || !splitter.feed(*bytes, take)) break;
-    if (first && job.begun) {
+    place.heard = clock.now();
+    if (bytes->empty() ||
+        !splitter.feed(*bytes, [&reading](std::string_view block) { reading.take(block); }))
+      break;
+    if (first && reading.speaks()) {
       on_first_byte();
       first = false;
     }
-    if (!out.empty()) {
-      const bool sent = co_await answer.relay(out);
+    if (job.begun && !reading.out.empty()) {
+      const bool sent = co_await answer.relay(reading.out);
       if (!sent) co_return ended(Kind::ClientGone);
-      out.clear();
+      reading.out.clear();
     }
-    if (error) co_return failed(*error);
-    if (chunks.done()) break;
+    if (reading.error) co_return failed(*reading.error);
   }
-  if (!chunks.complete()) {
-    co_return failed(too_early("engine"));
-  }
-  const api::Usage usage = chunks.usage();
-  if (usage.prompt_tokens == 0) co_return ended(Kind::Whole);  // it tells no counts
-  job.usage.prompt_tokens = static_cast<std::uint64_t>(usage.prompt_tokens);
-  job.usage.completion_tokens = static_cast<std::uint64_t>(usage.completion_tokens);
-  job.usage.cached_tokens = static_cast<std::uint64_t>(usage.cached_tokens);
+  const auto whole = reading.end();
+  if (!whole) co_return failed(whole.error());
   co_return ended(Kind::Whole);
 }
 

@@ -197,7 +197,8 @@ Result<int> run_gateway(const GatewayOptions& options) {
                    .knobs = &knobs,
                    .state_dir = options.state_dir,
                    .state_id = *state_id,
-                   .version = options.version},
+                   .version = options.version,
+                   .engines = options.engines},
                   std::move(*store));
   Transfers transfers(io.get_executor(), clock, control);
   Metrics metrics;

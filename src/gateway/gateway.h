@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/engine_template.h"
 #include "base/result.h"
 
 namespace flotilla::gateway {
@@ -24,6 +25,7 @@ struct GatewayOptions {
   std::vector<std::string> cors_origins;     // other sites whose pages may use /v1
   std::map<std::string, double> knob_flags;  // values by flag, and by file
   std::map<std::string, double> knob_file;
+  std::vector<api::EngineTemplate> engines;  // that agents may start
   std::string version;
 };
 

@@ -36,7 +36,7 @@ Awaitable<api::NodeModels> models_of(std::shared_ptr<Machine> machine, api::Node
 
 Awaitable<api::ClusterModels> models_in(Control& control, Executor executor,
                                         api::ClusterSpec cluster) {
-  std::vector<api::NodeSpec> nodes = Control::nodes_of(cluster);
+  std::vector<api::NodeSpec> nodes = control.nodes_of(cluster);
   // An engine elsewhere holds its model already.
   std::erase_if(nodes, [](const api::NodeSpec& node) { return !node.has_agent(); });
   co_await control.nodes().meet(nodes);

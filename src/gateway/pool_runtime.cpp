@@ -268,6 +268,20 @@ std::vector<std::shared_ptr<LaunchRuntime>> PoolRuntime::serving() const {
   return out;
 }
 
+std::vector<std::string> PoolRuntime::lacks() const {
+  std::set<std::string> out;
+  for (const auto& launch : serving())
+    if (launch->engine) out.insert(launch->engine->lacks.begin(), launch->engine->lacks.end());
+  return {out.begin(), out.end()};
+}
+
+std::vector<std::string> PoolRuntime::engines() const {
+  std::set<std::string> out;
+  for (const auto& launch : serving())
+    if (launch->engine) out.insert(launch->engine->name.empty() ? "other" : launch->engine->name);
+  return {out.begin(), out.end()};
+}
+
 std::shared_ptr<const LaunchRuntime> PoolRuntime::find_live(cluster::ReplicaIndex replica) const {
   for (const auto& [launch, runtime] : std::views::reverse(launches_)) {
     if (launch.replica == replica) return runtime->dropped ? nullptr : runtime;
@@ -281,9 +295,13 @@ std::shared_ptr<LaunchRuntime> PoolRuntime::find_wire(const std::string& wire_id
   return found == launches_.end() ? nullptr : found->second;
 }
 
+void PoolRuntime::leave_wire(const std::string& wire_id) {
+  std::erase_if(launches_, [&](const auto& entry) { return entry.second->wire_id == wire_id; });
+}
+
 std::shared_ptr<LaunchRuntime> PoolRuntime::put_launch(cluster::Launch launch, NodeId node,
                                                        std::string wire_id) {
-  std::erase_if(launches_, [&](const auto& entry) { return entry.second->wire_id == wire_id; });
+  leave_wire(wire_id);
   auto made = std::make_shared<LaunchRuntime>();
   made->launch = launch;
   made->node = std::move(node);

@@ -13,6 +13,7 @@
 
 #include "api/admin.h"
 #include "api/agent_frames.h"
+#include "api/foreign.h"
 #include "api/runner_protocol.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -53,13 +54,14 @@ struct LaunchRuntime {
   cluster::Launch launch;
   NodeId node;
   std::shared_ptr<const GenerationSpec> generation;
-  std::string wire_id;                   // its name at the node's agent
-  std::string machine;                   // that agent's (machine_key); empty for an http node
-  std::unique_ptr<http::Client> client;  // set once it is ready
-  std::optional<api::NodeSpec> engine;   // an http node: a foreign engine, not our runner
-  std::set<Upstream*> upstreams;         // cut when the launch is dropped
-  api::RunnerEvent told;                 // what its runner last said of itself
-  bool dropped = false;                  // serves no more; kept until its runner has ended
+  std::string wire_id;                       // its name at the node's agent
+  std::string machine;                       // that agent's (machine_key); empty for an http node
+  std::unique_ptr<http::Client> client;      // set once it is ready
+  std::optional<api::ForeignEngine> engine;  // not our runner
+  Instant heard{};                           // of an engine: its last byte of an answer
+  std::set<Upstream*> upstreams;             // cut when the launch is dropped
+  api::RunnerEvent told;                     // what its runner last said of itself
+  bool dropped = false;                      // serves no more; kept until its runner has ended
 };
 
 // Makes an upstream one of a launch's, for as long as it lives.
@@ -171,9 +173,14 @@ class PoolRuntime : public std::enable_shared_from_this<PoolRuntime> {
   std::shared_ptr<LaunchRuntime> find_launch(cluster::Launch launch) const;
   // Those that serve, in no order of merit.
   std::vector<std::shared_ptr<LaunchRuntime>> serving() const;
+  // What the engines among them lack, together; and what those engines are called.
+  std::vector<std::string> lacks() const;
+  std::vector<std::string> engines() const;
   // The latest launch of a replica, unless it was dropped.
   std::shared_ptr<const LaunchRuntime> find_live(cluster::ReplicaIndex replica) const;
   std::shared_ptr<LaunchRuntime> find_wire(const std::string& wire_id) const;
+  // An agent still has what an earlier launch started: whoever starts that replica takes it over.
+  void leave_wire(const std::string& wire_id);
   // Its runner has ended.
   void erase_launch(cluster::Launch launch) { launches_.erase(launch); }
   // A launch that is there without our having started it (adopted from an agent).

@@ -72,7 +72,8 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
                                  const Clock& clock);
 
 // A foreign engine's stream is parsed event by event: model and id become ours, usage is hidden
-// from a client that did not ask. It cannot go on where another one was lost.
+// from a client that did not ask. It cannot go on where another one was lost: an answer of which
+// the client has a part has failed, another begins anew.
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock);
@@ -88,5 +89,7 @@ http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Ins
 // The whole of a refusal's body, at most 1 MiB, and what it means: a status that says the request
 // is at fault is passed on, any other is the replica's failure.
 Awaitable<RelayEnd> read_refusal(http::ClientStream& stream);
+// A foreign engine's, in our form: its key, its model's name and its paths are no client's doing.
+RelayEnd foreign_refusal(RelayEnd refusal);
 
 }  // namespace flotilla::gateway

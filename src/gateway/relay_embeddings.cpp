@@ -12,14 +12,14 @@ constexpr std::chrono::seconds kSilenceMax{35};
 constexpr std::chrono::seconds kForeignSilenceMax{600};
 constexpr std::size_t kBytesMax = 128 << 20;
 
-http::Request foreign_request(const ChatJob& job, const api::NodeSpec& engine) {
+http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine) {
   http::Request request;
   request.method = "POST";
   request.target = "/embeddings";  // below the engine's own /v1
   request.headers.add("Content-Type", "application/json");
   if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
   add_trace(request.headers, job.trace_context);
-  request.body = api::with_model(job.body, engine.upstream_model);
+  request.body = api::with_model(job.body, engine.model);
   return request;
 }
 
@@ -53,7 +53,7 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
     RelayEnd refusal = co_await read_refusal(stream);
-    co_return refusal;
+    co_return foreign ? foreign_refusal(std::move(refusal)) : std::move(refusal);
   }
   auto body = co_await read_whole(stream, silence_max);
   if (!body) co_return failed(body.error());

@@ -1,9 +1,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/embeddings.h"
 #include "api/error_body.h"
+#include "api/foreign.h"
 #include "api/openai.h"
 #include "cluster/affinity.h"
 #include "gateway/chat_run.h"
@@ -282,6 +284,14 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
   const bool refused = service.refusals.holds(caller->owner, request.body, service.clock.now());
   if (!there || refused) {
     Error error = there ? poison(parsed->model) : unknown_model(service, parsed->model, *caller);
+    co_await refuse_chat(exchange, *trace, std::move(error));
+    co_return;
+  }
+  const auto lacks = pool->lacks();
+  if (auto can = api::check_engine_can(request.body, lacks,
+                                       fmt::format("{}", fmt::join(pool->engines(), " and ")));
+      !can) {
+    Error error = can.error();
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }

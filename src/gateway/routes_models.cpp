@@ -46,6 +46,7 @@ struct Question {
   std::string model;
   bool batch = false;
   int context = 0;
+  std::string engine;
 };
 
 Result<Question> read_question(const http::Request& request) {
@@ -56,6 +57,7 @@ Result<Question> read_question(const http::Request& request) {
                       .message = "preflight wants ?model=, a path",
                       .param = "model"});
   }
+  question.engine = request.query("engine").value_or("");
   const std::string batch = request.query("batch").value_or("false");
   if (batch != "true" && batch != "false") {
     return fail(Error{.code = Code::InvalidArgument,
@@ -84,6 +86,9 @@ Task<http::Response> preflight(Service& service, http::Request request, PathPara
   generation.load.model = question->model;
   generation.load.batch = question->batch;
   generation.load.context = question->context;
+  generation.load.engine = question->engine;
+  if (auto known = service.control.check_engine(generation.load); !known)
+    co_return fail(known.error());
   generation.width = service.control.pool_width(generation.load);
   api::PreflightReport report;
   report.cluster = (*found)->id;

@@ -24,7 +24,7 @@ CareOptions care_of(Service& service) {
 
 Result<api::NodeSpec> find_node(const Service& service, const std::string& id) {
   for (const api::ClusterSpec& cluster : service.control.clusters()) {
-    const std::vector<api::NodeSpec> nodes = Control::nodes_of(cluster);
+    const std::vector<api::NodeSpec> nodes = service.control.nodes_of(cluster);
     const auto found = std::ranges::find(nodes, id, &api::NodeSpec::id);
     if (found != nodes.end()) return *found;
   }
@@ -53,7 +53,7 @@ Task<http::Response> list_nodes(Service& service, http::Request, PathParams) {
   std::set<std::string> seen;
   std::vector<api::NodeTelemetry> nodes;
   for (const api::ClusterSpec& cluster : service.control.clusters()) {
-    for (const api::NodeSpec& node : cluster.nodes)
+    for (const api::NodeSpec& node : service.control.nodes_of(cluster))
       if (seen.insert(node.id).second) nodes.push_back(telemetry_of(service, node));
   }
   co_return http::json_response(200, api::nodes_json(nodes));

@@ -31,6 +31,7 @@ api::ReplicaStatus replica_status(const cluster::ReplicaStatus& replica, const P
   out.resident_bytes = replica.resident_bytes;
   out.trimmed = replica.trimmed;
   if (const auto launch = pool.find_live(replica.index)) {
+    if (launch->engine) out.engine = launch->engine->name.empty() ? "other" : launch->engine->name;
     out.sessions_stored = launch->told.stored;
     out.session_store_bytes = launch->told.stored_bytes;
     out.session_store_disk_bytes = launch->told.disk_bytes;
@@ -90,6 +91,10 @@ api::PoolStatus pool_status(const PoolRuntime& pool, const Fleet& fleet) {
     if (!replica.info.batch_reason.empty()) out.batch_reason = replica.info.batch_reason;
     if (replica.live && out.context_length == 0) out.context_length = replica.info.context;
   }
+  for (const api::ReplicaStatus& replica : out.replicas)
+    if (out.size_bytes == 0) out.size_bytes = replica.model_bytes;
+  out.engines = pool.engines();
+  out.lacks = pool.lacks();
   out.batch = out.batch_size > 1;
   if (!out.batch && serving.load.batch && out.batch_reason.empty()) {
     out.batch_reason = "no replica has been ready yet";
@@ -99,7 +104,7 @@ api::PoolStatus pool_status(const PoolRuntime& pool, const Fleet& fleet) {
 
 api::ClusterStatus cluster_status(const Control& control, const api::ClusterSpec& cluster) {
   api::ClusterStatus out{.spec = cluster, .nodes = {}, .loading = {}, .pools = {}};
-  for (const api::NodeSpec& node : cluster.nodes)
+  for (const api::NodeSpec& node : control.nodes_of(cluster))
     out.nodes.push_back(control.fleet().status_of(node));
   for (const auto& pool : control.pools()) {
     if (pool->options().cluster != cluster.id) continue;

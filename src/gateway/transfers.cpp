@@ -304,7 +304,7 @@ Task<api::Transfer> Transfers::begin(api::SyncSpec spec) {
     co_return fail(Error{.code = Code::NotFound,
                          .message = fmt::format("there is no cluster \"{}\"", spec.cluster),
                          .param = "cluster"});
-  const std::vector<api::NodeSpec> all = Control::nodes_of(*cluster);
+  const std::vector<api::NodeSpec> all = control_.nodes_of(*cluster);
   if (auto known = check_nodes(spec, all); !known) co_return fail(known.error());
   const auto models = co_await models_in(control_, executor_, *cluster);
   const auto merged = api::merge_models(models.nodes);

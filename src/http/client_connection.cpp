@@ -143,7 +143,8 @@ Task<void> ClientConnection::connect(Endpoint endpoint, Instant deadline) {
 }
 
 Task<void> ClientConnection::connect_tcp(Endpoint endpoint, Instant deadline) {
-  auto found = co_await resolve(executor_, endpoint.host, endpoint.port, deadline);
+  const std::string& name = endpoint.address.empty() ? endpoint.host : endpoint.address;
+  auto found = co_await resolve(executor_, name, endpoint.port, deadline);
   if (!found) co_return fail(std::move(found).error());
   if (closed_) co_return cannot_connect(endpoint.host, false, "it was cut");
   const std::string where = endpoint.host + ":" + std::to_string(endpoint.port);

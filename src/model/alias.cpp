@@ -30,12 +30,17 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// q4_1, q4_k_m, iq2_xxs, tq1_0, f16, bf16, mxfp4(_moe), each maybe after "ud-"; lower case.
+// q4_1, q4_k_m, iq2_xxs, tq1_0, f16, bf16, mxfp4(_moe), each maybe after "ud-"; of folders also
+// q6, 6bit, mlx-6bit, fp8, awq; lower case.
 bool is_quantisation(std::string_view text) {
   take(text, "ud-");
   for (const std::string_view whole :
-       {"f16", "f32", "fp16", "fp32", "bf16", "mxfp4", "mxfp4_moe", "nvfp4"})
+       {"f16", "f32", "fp16", "fp32", "bf16", "mxfp4", "mxfp4_moe", "nvfp4", "fp8", "awq", "gptq"})
     if (text == whole) return true;
+  std::string_view bits = text;
+  take(bits, "mlx-");
+  if (bits.size() == 4 && is_digit(bits.front()) && bits.ends_with("bit")) return true;
+  if (text.size() == 2 && text.front() == 'q' && is_digit(text.back())) return true;
   if (!take(text, "iq") && !take(text, "tq") && !take(text, "q")) return false;
   if (text.empty() || !is_digit(text.front())) return false;
   text.remove_prefix(1);

@@ -94,6 +94,74 @@ Result<ModelFileSet> one_file(const fs::path& file) {
   return collect(file);
 }
 
+Result<ModelFileSet> folder_at(const fs::path& directory) {
+  std::error_code failed;
+  ModelFileSet set;
+  set.first = directory;
+  std::size_t seen = 0;
+  for (fs::directory_iterator at(directory, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (++seen > kEntriesMax) break;
+    std::error_code gone;
+    const auto bytes = fs::file_size(at->path(), gone);
+    if (gone || at->path().extension() != ".safetensors") continue;
+    set.parts.push_back(at->path());
+    set.bytes += static_cast<std::int64_t>(bytes);
+  }
+  const fs::path config = directory / "config.json";
+  if (failed || set.parts.empty() || !fs::is_regular_file(config, failed))
+    return fail(Code::Unprocessable,
+                fmt::format("{} is no model folder: it has no config.json and *.safetensors",
+                            directory.string()));
+  std::sort(set.parts.begin(), set.parts.end());
+  set.parts.push_back(config);
+  return set;
+}
+
+// Where a model lies, before it is looked at, and the folder that it must not lead out of; empty
+// where an absolute path was named.
+struct Place {
+  fs::path path;
+  fs::path root;
+  Error leads_out;
+  bool is_folder = false;
+
+  // Nor may a part or a directory's file lead out.
+  Result<ModelFileSet> keep_inside(Result<ModelFileSet> files) const {
+    if (!files || root.empty()) return files;
+    std::error_code failed;
+    for (const fs::path& part : files->parts)
+      if (!is_inside(fs::canonical(part, failed), root)) return fail(leads_out);
+    return files;
+  }
+};
+
+Result<Place> place_of(const std::string& model, const fs::path& models_dir) {
+  if (model.empty() || model.find('\0') != std::string::npos)
+    return fail(Code::InvalidArgument, "model must be a path");
+  const fs::path named(model);
+  if (named.is_relative() && models_dir.empty())
+    return fail(
+        Code::Unprocessable,
+        fmt::format("model \"{}\" is relative and no models_dir is set; give an absolute path",
+                    model));
+  Place place;
+  place.path = named.is_absolute() ? named : models_dir / named;
+  std::error_code failed;
+  const fs::path real = fs::canonical(place.path, failed);
+  if (failed)
+    return fail(Code::NotFound, fmt::format("{}: {}", place.path.string(), failed.message()));
+  place.root = named.is_absolute() ? fs::path() : fs::canonical(models_dir, failed);
+  place.leads_out =
+      Error{.code = Code::PermissionDenied,
+            .message = fmt::format("model \"{}\" leads out of {}", model, models_dir.string())};
+  // Before the search too: what it does not find it tells by the names of files.
+  if (!named.is_absolute() && (failed || !is_inside(real, place.root)))
+    return fail(place.leads_out);
+  place.is_folder = fs::is_directory(real, failed);
+  return place;
+}
+
 struct Scanner {
   fs::path root;       // as given
   fs::path canonical;  // links resolved
@@ -142,31 +210,17 @@ struct Scanner {
 }  // namespace
 
 Result<ModelFileSet> find_model(const std::string& model, const fs::path& models_dir) {
-  if (model.empty() || model.find('\0') != std::string::npos)
-    return fail(Code::InvalidArgument, "model must be a path");
-  const fs::path named(model);
-  if (named.is_relative() && models_dir.empty())
-    return fail(
-        Code::Unprocessable,
-        fmt::format("model \"{}\" is relative and no models_dir is set; give an absolute path",
-                    model));
-  const fs::path path = named.is_absolute() ? named : models_dir / named;
-  std::error_code failed;
-  const fs::path real = fs::canonical(path, failed);
-  if (failed) return fail(Code::NotFound, fmt::format("{}: {}", path.string(), failed.message()));
-  const fs::path root = named.is_absolute() ? fs::path() : fs::canonical(models_dir, failed);
-  const Error leads_out{
-      .code = Code::PermissionDenied,
-      .message = fmt::format("model \"{}\" leads out of {}", model, models_dir.string())};
-  // Before the search too: what it does not find it tells by the names of files.
-  if (!named.is_absolute() && (failed || !is_inside(real, root))) return fail(leads_out);
-  Result<ModelFileSet> files =
-      fs::is_directory(real, failed) ? only_model_in(path) : one_file(path);
-  if (!files || named.is_absolute()) return files;
-  // A part or a directory's file may not lead out either.
-  for (const fs::path& part : files->parts)
-    if (!is_inside(fs::canonical(part, failed), root)) return fail(leads_out);
-  return files;
+  const auto place = place_of(model, models_dir);
+  if (!place) return fail(place.error());
+  return place->keep_inside(place->is_folder ? only_model_in(place->path) : one_file(place->path));
+}
+
+Result<ModelFileSet> find_model_folder(const std::string& model, const fs::path& models_dir) {
+  const auto place = place_of(model, models_dir);
+  if (!place) return fail(place.error());
+  if (!place->is_folder)
+    return fail(Code::Unprocessable, fmt::format("{} is no folder", place->path.string()));
+  return place->keep_inside(folder_at(place->path));
 }
 
 Result<ModelScan> scan_models(const fs::path& models_dir, std::size_t limit) {

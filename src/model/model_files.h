@@ -22,6 +22,11 @@ struct ModelFileSet {
 // leave models_dir, links resolved. NotFound / Unprocessable / PermissionDenied name the path.
 Result<ModelFileSet> find_model(const std::string& model, const std::filesystem::path& models_dir);
 
+// A model folder as other engines take it: `model` names a directory with config.json and
+// *.safetensors, which are the parts; `first` is the directory. The rules of find_model hold.
+Result<ModelFileSet> find_model_folder(const std::string& model,
+                                       const std::filesystem::path& models_dir);
+
 struct FoundModel {
   std::string path;  // relative to models_dir
   ModelFileSet files;

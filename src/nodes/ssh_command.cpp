@@ -37,6 +37,15 @@ bool is_socket_path(std::string_view text) {
          text.find(':') == std::string_view::npos;
 }
 
+// Of an engine that the node's agent started.
+bool is_own_address(std::string_view text) {
+  constexpr std::string_view host = "127.0.0.1:";
+  if (!text.starts_with(host)) return false;
+  text.remove_prefix(host.size());
+  return !text.empty() && text.size() <= 5 &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::string environment(const char* name, const char* standard) {
   const char* given = std::getenv(name);
   return given != nullptr && *given != '\0' ? given : standard;
@@ -131,7 +140,7 @@ Result<platform::Command> ssh_flotilla(const SshTarget& target,
 Result<platform::Command> ssh_forward(const SshTarget& target, const std::string& here,
                                       const std::string& there) {
   for (const std::string* path : {&here, &there})
-    if (!is_socket_path(*path))
+    if (!is_socket_path(*path) && !(path == &there && is_own_address(there)))
       return fail(Code::InvalidArgument,
                   fmt::format("ssh cannot forward the socket \"{}\": its path must be absolute, at "
                               "most {} characters of a-z, A-Z, 0-9 and . _ + - /",

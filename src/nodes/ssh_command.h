@@ -25,8 +25,9 @@ struct SshTarget {
 // /usr/local/bin or ~/.local/bin (the PATH of a Mac's non-interactive login lacks them).
 Result<platform::Command> ssh_flotilla(const SshTarget& target,
                                        const std::vector<std::string>& arguments);
-// Forwards a socket here to one there. It prints "open" once the socket here accepts, and ends with
-// its stdin: so none outlives a gateway, however that ended. (-N would.)
+// Forwards a socket here to one there, or to an engine's 127.0.0.1:PORT. It prints "open" once the
+// socket here accepts, and ends with its stdin: so none outlives a gateway, however that ended. (-N
+// would.)
 Result<platform::Command> ssh_forward(const SshTarget& target, const std::string& here,
                                       const std::string& there);
 // A fixed script of ours on the node, for sh; `arguments` are its $1, $2 …

@@ -65,6 +65,13 @@ TEST(SshCommand, AForwardNamesBothSockets) {
   EXPECT_FALSE(ssh_forward({.host = "h"}, "/" + std::string(200, 'a'), "/run/a"));
 }
 
+TEST(SshCommand, AForwardReachesAnEngineOfThatMachineAndNoOtherAddress) {
+  EXPECT_TRUE(ssh_forward({.host = "h"}, "/run/f/1.sock", "127.0.0.1:8080"));
+  for (const char* there : {"127.0.0.1:", "127.0.0.1:80a", "10.0.0.1:80", "127.0.0.1:123456"})
+    EXPECT_FALSE(ssh_forward({.host = "h"}, "/run/f/1.sock", there)) << there;
+  EXPECT_FALSE(ssh_forward({.host = "h"}, "127.0.0.1:8080", "/tmp/g/2.sock"));
+}
+
 TEST(SshCommand, ErrorsComeWithWhatWouldDo) {
   const SshTarget target{.host = "box", .user = "ann", .port = 22, .flotilla_path = {}};
   const std::pair<const char*, const char*> cases[] = {

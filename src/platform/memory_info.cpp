@@ -1,6 +1,8 @@
 #include "platform/memory_info.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -41,6 +43,15 @@ std::optional<std::int64_t> resident_bytes(int pid) {
   if (::proc_pidinfo(pid, PROC_PIDTASKINFO, 0, &info, sizeof info) != sizeof info)
     return std::nullopt;
   return static_cast<std::int64_t>(info.pti_resident_size);
+}
+
+std::int64_t group_resident_bytes(int group) {
+  std::array<pid_t, 1024> pids{};
+  const int found = ::proc_listpgrppids(group, pids.data(), static_cast<int>(sizeof pids));
+  std::int64_t bytes = 0;
+  for (int i = 0; i < found && i < static_cast<int>(pids.size()); ++i)
+    bytes += resident_bytes(pids[static_cast<std::size_t>(i)]).value_or(0);
+  return bytes;
 }
 
 // zero_pages touches there.
@@ -92,6 +103,27 @@ std::optional<std::int64_t> resident_bytes(int pid) {
   const auto kib = find_number(text, "VmRSS:");
   if (!kib) return std::nullopt;
   return *kib * 1024;
+}
+
+std::int64_t group_resident_bytes(int group) {
+  std::int64_t bytes = 0;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at("/proc", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (name.empty() || name.front() < '0' || name.front() > '9') continue;
+    // "pid (name) state parent group …"; a name may hold anything.
+    const std::string stat = read_small_file(at->path() / "stat");
+    const auto close = stat.rfind(')');
+    if (close == std::string::npos) continue;
+    char state = 0;
+    int parent = 0;
+    int its_group = 0;
+    std::istringstream fields(stat.substr(close + 1));
+    if (!(fields >> state >> parent >> its_group) || its_group != group) continue;
+    bytes += resident_bytes(std::atoi(name.c_str())).value_or(0);
+  }
+  return bytes;
 }
 
 std::int64_t untouched_bytes(int pid) {

@@ -18,6 +18,8 @@ MemoryInfo memory_info(const std::filesystem::path& root = "/");
 
 // Resident bytes of a process; nullopt if there is none.
 std::optional<std::int64_t> resident_bytes(int pid);
+// Of a process group's processes together.
+std::int64_t group_resident_bytes(int group);
 
 // What a process zeroed by zero_pages and has not touched since, so what it may still take of what
 // counts as available: a model's cells. 0 where the system does not say.

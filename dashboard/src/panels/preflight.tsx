@@ -28,6 +28,7 @@ function Rows({ preflight }: { preflight: Preflight }) {
               <td class="num">
                 {bytes(node.free_bytes)}
                 {node.on_devices && <span class="muted"> on its devices</span>}
+                {node.estimated && <span class="muted"> (needs are estimated)</span>}
                 {node.replicas_here > 1 && <span class="muted"> for {node.replicas_here}</span>}
               </td>
               <td class={node.fits ? "fits" : "trouble"}>
@@ -55,6 +56,11 @@ export function PreflightTable({ asked }: { asked: Asked<Preflight> }) {
       return (
         <section class="preflight" aria-label="Preflight" data-fits={fits}>
           <Rows preflight={asked.value} />
+          {[...new Set(nodes.map((node) => node.advice))].filter(Boolean).map((advice) => (
+            <p class="hint wrong" key={advice}>
+              {advice}
+            </p>
+          ))}
           {!fits && limit && (
             <p class="trouble">
               <strong>{limiting_node}</strong> decides: {limit.verdict}

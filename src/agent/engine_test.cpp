@@ -1,0 +1,118 @@
+#include <filesystem>
+#include <fstream>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "agent/engine_command.h"
+#include "agent/preflight.h"
+#include "agent/served_model.h"
+
+namespace flotilla::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ServedModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    root = fs::path(testing::TempDir()) /
+           testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(root);
+    write("folder/config.json", R"({"model_type":"llama","model_file":"own.py"})");
+    write("folder/model.safetensors", std::string(1000, 'x'));
+    write("file/model.gguf", "GGUF");
+    write("empty/readme", "");
+    spec.models_dir = root;
+  }
+  void TearDown() override { fs::remove_all(root); }
+  void write(const fs::path& path, const std::string& text) {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  }
+  static api::EngineSpec engine() {
+    return {.name = "mlx", .command = {"serve", "--model", "{model}", "--port={port}"}};
+  }
+
+  fs::path root;
+  api::RunnerSpec spec;
+};
+
+TEST_F(ServedModelTest, a_file_is_our_runners_unless_an_engine_was_asked_for) {
+  spec.model = "file";
+  spec.engine = engine();
+  spec.engine->folders_only = true;
+  auto served = find_served(spec);
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_FALSE(served->by_engine);
+  EXPECT_EQ(served->files.first.filename(), "model.gguf");
+  spec.engine->folders_only = false;
+  served = find_served(spec);
+  ASSERT_TRUE(served);
+  EXPECT_TRUE(served->by_engine);
+}
+
+TEST_F(ServedModelTest, a_folder_is_an_engines_and_keeps_to_the_models_folder) {
+  spec.model = "folder";
+  auto served = find_served(spec);
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_TRUE(served->folder);
+  EXPECT_FALSE(served->by_engine);
+  spec.engine = engine();
+  spec.engine->folders_only = true;
+  served = find_served(spec);
+  ASSERT_TRUE(served);
+  EXPECT_TRUE(served->by_engine);
+  EXPECT_EQ(served->files.bytes, 1000);
+  spec.models_dir = (root / "empty").string();
+  spec.model = "../folder";
+  EXPECT_EQ(find_served(spec).error().code, Code::PermissionDenied);
+  spec.models_dir = root.string();
+  spec.model = "empty";
+  EXPECT_FALSE(find_served(spec));
+}
+
+TEST_F(ServedModelTest, a_name_is_not_looked_for) {
+  spec.model = "llama3.2:1b";
+  spec.engine = engine();
+  spec.engine->model_by_name = true;
+  const auto served = find_served(spec);
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_EQ(served->files.first, "llama3.2:1b");
+}
+
+TEST_F(ServedModelTest, preflight_estimates_a_folder_and_warns_of_its_module) {
+  api::Preflight question;
+  question.spec = spec;
+  question.spec.model = "folder";
+  const auto answer = answer_preflight(question);
+  EXPECT_TRUE(answer.model_present && answer.folder && answer.estimated && answer.fits);
+  EXPECT_EQ(answer.weights_bytes, 1000);
+  EXPECT_EQ(answer.need_bytes, 1150);
+  EXPECT_NE(answer.advice.find("own.py"), std::string::npos);
+}
+
+TEST_F(ServedModelTest, the_command_is_the_holders_with_the_models_place_and_the_port_in_it) {
+  spec.engine = engine();
+  spec.engine->cwd = "/opt";
+  spec.engine->env = {{"AT", "127.0.0.1:{port}"}};
+  spec.env = {{"OMP_NUM_THREADS", "2"}};
+  const auto command = engine_command("/bin/flotilla", spec, "/m/{port}", 81);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->arguments, (std::vector<std::string>{"agent", "--hold-engine", "--", "serve",
+                                                          "--model", "/m/{port}", "--port=81"}));
+  EXPECT_EQ(command->working_dir, "/opt");
+  EXPECT_EQ(command->env.at("AT"), "127.0.0.1:81");
+  EXPECT_EQ(command->env.at("OMP_NUM_THREADS"), "2");
+  EXPECT_FALSE(engine_command("/bin/flotilla", spec, std::string("/m\0x", 4), 81));
+}
+
+TEST(ChoosePort, is_one_that_nobody_has) {
+  boost::asio::io_context io;
+  const auto port = choose_port(io.get_executor());
+  ASSERT_TRUE(port);
+  EXPECT_GT(*port, 1023);
+}
+
+}  // namespace
+}  // namespace flotilla::agent

@@ -1,0 +1,86 @@
+#include "gateway/engine_watch.h"
+
+#include <algorithm>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/log.h"
+#include "gateway/engine_probe.h"
+
+namespace flotilla::gateway {
+namespace {
+
+constexpr std::chrono::milliseconds kComesUp{200};
+constexpr std::chrono::milliseconds kHealthPeriodMax{5000};
+
+bool is_over(const PoolRuntime& pool, const std::shared_ptr<LaunchRuntime>& launch) {
+  return launch->dropped || pool.find_launch(launch->launch) != launch;
+}
+
+Awaitable<void> pause(Executor executor, std::chrono::milliseconds time) {
+  boost::asio::steady_timer timer(executor, time);
+  co_await timer.async_wait(kAwait);
+}
+
+}  // namespace
+
+Awaitable<void> serve_engine(std::shared_ptr<PoolRuntime> pool,
+                             std::shared_ptr<LaunchRuntime> launch, EngineWay way,
+                             std::chrono::milliseconds watchdog) {
+  const Executor executor = co_await boost::asio::this_coro::executor;
+  auto client = std::make_unique<http::Client>(executor, way.endpoint);
+  EngineProbe probe(executor, *client, *launch->engine);
+  while (way.ours_to_start) {
+    const auto healthy = co_await probe.health();
+    if (is_over(*pool, launch)) co_return;
+    if (healthy) break;
+    co_await pause(executor, kComesUp);
+    if (is_over(*pool, launch)) co_return;
+  }
+  if (!way.ours_to_start) {
+    // Its list says what it is.
+    const auto there = co_await probe.health();
+    if (is_over(*pool, launch)) co_return;
+    if (!there) {
+      pool->brain().on_start_failed(launch->launch, there.error().message, pool->now());
+      pool->pump();
+      co_return;
+    }
+  }
+  auto info = co_await probe.meet(launch->generation->width);
+  if (is_over(*pool, launch)) co_return;
+  if (!info) {
+    // on_hang: where it is ours it runs, and has to be ended.
+    pool->brain().on_hang(launch->launch, info.error().message, pool->now());
+    pool->pump();
+    co_return;
+  }
+  info->context = launch->generation->load.context;
+  info->model_bytes = static_cast<std::uint64_t>(way.model_bytes);
+  log::info("pool {}: {} on {} is ready (width {})", pool->alias(),
+            launch->engine->name.empty() ? "the engine" : launch->engine->name, launch->node.str(),
+            info->width);
+  // The probe keeps a reference, so the client stays where it is.
+  launch->client = std::move(client);
+  launch->heard = pool->now();
+  pool->brain().on_ready(launch->launch, *info, pool->now());
+  pool->pump();
+
+  const auto period = std::min(watchdog / 3, kHealthPeriodMax);
+  Instant told = pool->now();
+  while (!is_over(*pool, launch)) {
+    co_await pause(executor, period);
+    if (is_over(*pool, launch)) break;
+    const auto alive = co_await probe.health();
+    if (is_over(*pool, launch)) break;
+    if (alive || launch->heard > told) {
+      told = pool->now();
+      pool->brain().on_heartbeat(launch->launch, {}, told);
+    } else if (!way.ours_to_start && alive.error().reason == "connect") {
+      pool->brain().on_hang(launch->launch, alive.error().message, pool->now());
+    }
+    pool->pump();
+  }
+}
+
+}  // namespace flotilla::gateway

@@ -1,0 +1,58 @@
+import os
+import pathlib
+import re
+import signal
+import sys
+
+import machines
+import pytest
+from support import Server, Stream, children_of_all, command_line, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "engines"))
+from checkpoint import make_checkpoint  # noqa: E402
+
+FAKE = ROOT / "engines/one_at_a_time.py"
+ALIAS = "tiny"
+
+
+@pytest.fixture
+def lab(tmp_path_factory):
+    lab = machines.make(tmp_path_factory.mktemp("lab"), ("mini-a", "mini-b"))
+    yield lab
+    lab.remove()
+
+
+def engines(machine):
+    return sorted(pid for pid in machine.pids() if str(FAKE) in command_line(pid) and
+                  "--hold-engine" not in command_line(pid))
+
+
+def test_they_serve_survive_a_link_that_breaks_and_end_with_their_agent(lab, start, tmp_path):
+    folder = make_checkpoint(tmp_path / "Tiny-Q6")
+    config = tmp_path / "flotilla.yaml"
+    config.write_text(f"engines:\n  single: {{command: [{sys.executable}, {FAKE}, '{{port}}']}}\n")
+    server = start(Server, "--config", config, environment=lab.environment | {"AGENT_GRACE_S": "60"})
+    answer = server.load(nodes=lab.nodes(), cluster="lab", model=str(folder), engine="single", batch=False)
+    assert answer["alias"] == ALIAS and all(replica["engine"] == "single" for replica in answer["replicas"])
+    served = {Stream(server.sdk(), f"Number {number}", model=ALIAS).end().served["node"] for number in range(4)}
+    assert served == {"mini-a", "mini-b"}
+    for machine in lab:
+        listening = re.findall(r"LISTEN\s+\d+\s+\d+\s+(\S+):(\d+)", machine.inside("ss", "-ltn").stdout)
+        assert {address for address, port in listening if port != "22"} == {"127.0.0.1"}, listening
+
+    # The agent keeps it, and the next link takes it as it is.
+    before = engines(lab[0])
+    lab[0].end_sshd()
+    wait_until("the link is seen to be down", lambda: not server.replicas(ALIAS, "lab")[0]["live"], 30)
+    lab[0].start_sshd()
+    wait_until("it is back", lambda: server.replicas(ALIAS, "lab")[0]["live"], 60)
+    assert engines(lab[0]) == before
+    assert Stream(server.sdk(), "Hello", model=ALIAS).end().text == "aye"
+
+    agents = [pid for pid in lab[1].pids() if command_line(pid)[1:3] == ["agent", "--hold"]]
+    gone = engines(lab[1])
+    below = children_of_all()
+    assert gone and agents and set(below[agents[0]])
+    os.kill(agents[0], signal.SIGKILL)
+    wait_until("its engine has ended", lambda: not set(gone) & set(engines(lab[1])), 15)
