@@ -66,10 +66,10 @@ class ForeignChunks {
   const Usage& usage() const { return usage_; }
 
  private:
-  AnswerHead head_;
-  ServedBy served_;
   void add_served(std::string& chunk);
 
+  AnswerHead head_;
+  ServedBy served_;
   const bool show_usage_;
   bool told_ = false;  // who served
   bool done_ = false;

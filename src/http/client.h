@@ -15,7 +15,7 @@ namespace flotilla::http {
 struct Endpoint {
   std::string unix_path;  // set: the others are ignored but for host (the Host header)
   std::string host = "localhost";
-  std::string address;  // of the host's the one to connect to; empty: whichever it has
+  std::string address = {};  // of the host's the one to connect to; empty: whichever it has
   std::uint16_t port = 80;
   bool tls = false;
   std::string base_path;  // prefix of every target, e.g. "/v1"; no trailing slash

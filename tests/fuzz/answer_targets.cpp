@@ -83,7 +83,6 @@ void foreign_answer(std::string_view bytes) {
                             {.node = "n", .replica = "n"}, take_byte(bytes) % 2 == 0);
   while (!bytes.empty()) {
     const std::string_view data = take_line(bytes);
-    (void)api::ForeignChunks::is_content(data);
     const auto out = chunks.rewrite(data, 1);
     if (!out) CHECK(!out.error().message.empty());
   }

@@ -89,7 +89,10 @@ void words(std::string_view bytes) {
 
 // What a foreign engine gets of a client's body.
 void foreign_body(std::string_view bytes) {
-  const auto body = api::foreign_chat_body(bytes, "theirs");
+  api::ForeignEngine engine;
+  engine.model = "theirs";
+  engine.lacks = {"tools", "logprobs"};
+  const auto body = api::foreign_chat_body(bytes, engine);
   if (!body) return check_error(body.error());
   CHECK(api::read_model_name(*body).value_or("") == "theirs");
 }
