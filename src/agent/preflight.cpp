@@ -154,7 +154,7 @@ Room room_for(const api::RunnerSpec& spec, const std::vector<api::GpuTelemetry>&
         fmt::format("{}{} {}", devices.note.empty() ? " (device " : ", ", device, gpu->name);
   }
   if (devices.note.empty()) return room;
-  devices.note += ")";
+  devices.note += ')';
   return devices;
 }
 
@@ -175,6 +175,10 @@ api::PreflightAnswer answer_preflight(const api::Preflight& question,
     return answer;
   }
   if (question.spec.engine && question.spec.engine->model_by_name) {
+    if (const auto served = find_served(question.spec); !served) {
+      answer.verdict = served.error().message;
+      return answer;
+    }
     answer.model_present = true;
     answer.fits = true;
     answer.verdict = fmt::format("{} finds its model by name", question.spec.engine->name);

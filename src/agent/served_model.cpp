@@ -1,5 +1,7 @@
 #include "agent/served_model.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace flotilla::agent {
@@ -9,6 +11,15 @@ Result<ServedModel> find_served(const api::RunnerSpec& spec) {
   if (spec.synthetic) return out;
   const bool engine_asked = spec.engine && !spec.engine->folders_only;
   if (engine_asked && spec.engine->model_by_name) {
+    // It becomes a word of a command line.
+    const auto control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
+    if (spec.model.empty() || spec.model.front() == '-' ||
+        std::ranges::any_of(spec.model, control)) {
+      return fail(Code::InvalidArgument,
+                  fmt::format("model: this is no name that {} may be given; a name is not empty, "
+                              "does not begin with - and has no control characters",
+                              spec.engine->name));
+    }
     out.by_engine = true;
     out.files.first = spec.model;
     return out;

@@ -12,9 +12,45 @@
 namespace flotilla::api {
 namespace {
 
+// Never below 0, nor more than any answer has: what an engine says is charged to keys.
 std::int64_t count_of(const json::Object& object, std::string_view name) {
+  constexpr std::int64_t kMost = 1 << 30;
   const json::Value* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+  if (value == nullptr || !value->is_int64()) return 0;
+  return std::clamp<std::int64_t>(value->get_int64(), 0, kMost);
+}
+
+// Whether a client's field goes on to an engine. Others are unknown to our clients' APIs, and may
+// mean to an engine what no client should say: another's slot or cache, a host to fetch from.
+bool passes_on(std::string_view field) {
+  constexpr std::string_view fields[] = {"messages",
+                                         "max_tokens",
+                                         "max_completion_tokens",
+                                         "temperature",
+                                         "top_p",
+                                         "top_k",
+                                         "min_p",
+                                         "seed",
+                                         "stop",
+                                         "n",
+                                         "logprobs",
+                                         "top_logprobs",
+                                         "logit_bias",
+                                         "presence_penalty",
+                                         "frequency_penalty",
+                                         "repetition_penalty",
+                                         "tools",
+                                         "tool_choice",
+                                         "parallel_tool_calls",
+                                         "response_format",
+                                         "grammar",
+                                         "reasoning_effort",
+                                         "enable_thinking",
+                                         "chat_template_kwargs",
+                                         "continue_final_message",
+                                         "ignore_eos",
+                                         "user"};
+  return std::ranges::find(fields, field) != std::end(fields);
 }
 
 // OpenAI's words for an end. Empty: the engine says that this is no answer.
@@ -143,23 +179,25 @@ Result<void> check_engine_can(std::string_view client_body, const std::vector<st
 }
 
 Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine) {
-  auto body = json::parse_object(client_body);
-  if (!body) return fail(body.error());
-  if (body->contains("raw")) {
+  const auto asked = json::parse_object(client_body);
+  if (!asked) return fail(asked.error());
+  if (asked->contains("raw")) {
     return fail(Error{.code = Code::InvalidArgument,
                       .message = "this model is served by another engine, which gets chat requests "
                                  "only; use /v1/chat/completions",
                       .param = "prompt",
                       .reason = "not_supported_by_engine"});
   }
-  if (auto can = check_fields(*body, engine.lacks, engine.name); !can) return fail(can.error());
-  for (const char* ours : {"session_id", "timeout_s"}) body->erase(ours);
-  if (engine.drops_seed) body->erase("seed");
-  rename_fields(*body);
-  (*body)["model"] = engine.model;
-  (*body)["stream"] = true;
-  (*body)["stream_options"] = json::Object{{"include_usage", true}};
-  return json::to_text(*body);
+  if (auto can = check_fields(*asked, engine.lacks, engine.name); !can) return fail(can.error());
+  json::Object body;
+  for (const auto& member : *asked)
+    if (passes_on(member.key())) body.insert(member);
+  if (engine.drops_seed) body.erase("seed");
+  rename_fields(body);
+  body["model"] = engine.model;
+  body["stream"] = true;
+  body["stream_options"] = json::Object{{"include_usage", true}};
+  return json::to_text(body);
 }
 
 std::string probe_chat_body(const ForeignEngine& engine, std::string_view text, int tokens) {

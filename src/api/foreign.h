@@ -27,8 +27,8 @@ Result<void> check_engine_can(std::string_view client_body, const std::vector<st
                               std::string_view engine);
 
 // The client's body as a foreign engine gets it: its own model name, always streamed, usage asked
-// for, our own fields (session_id, timeout_s) taken out, what others call otherwise renamed. What
-// the engine lacks is refused.
+// for, of the fields those that OpenAI's clients and ours know, what others call otherwise renamed.
+// What the engine lacks is refused.
 Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine);
 
 // A request for a few tokens, streamed as all are: does the engine answer?

@@ -40,6 +40,24 @@ TEST(ForeignBody, a_text_completion_is_not_sent_as_a_chat_without_messages) {
   EXPECT_EQ(body.error().reason, "not_supported_by_engine");
 }
 
+TEST(ForeignBody, what_no_client_should_say_to_an_engine_stays_here) {
+  const auto body = foreign_chat_body(
+      R"({"model":"p","messages":[],"id_slot":3,"cache_salt":"x","kv_transfer_params":{"remote_host":"h"},"top_p":1})",
+      engine("m"));
+  ASSERT_TRUE(body);
+  EXPECT_EQ(
+      *body,
+      R"({"messages":[],"top_p":1,"model":"m","stream":true,"stream_options":{"include_usage":true}})");
+}
+
+TEST(ForeignChunks, counts_below_nothing_are_nothing) {
+  ForeignChunks chunks({}, {}, true);
+  ASSERT_TRUE(chunks.rewrite(
+      R"({"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":9223372036854775807}})", 1));
+  EXPECT_EQ(chunks.usage().prompt_tokens, 0);
+  EXPECT_EQ(chunks.usage().completion_tokens, 1 << 30);
+}
+
 TEST(ForeignBody, a_seed_is_sent_only_if_the_client_sent_one) {
   EXPECT_FALSE(has(*foreign_chat_body(R"({"model":"p","messages":[]})", engine("m")), "seed"));
   const char* seeded = R"({"model":"p","messages":[],"seed":7})";

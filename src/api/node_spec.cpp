@@ -38,8 +38,12 @@ bool is_allowed_variable(std::string_view name) {
       "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",     "HF_HOME",
       "RUNNER_PREFILL_BATCH", "RUNNER_STEP_TARGET_MS",   "BG_CLEAR_CACHE_EVERY",
       "SESSION_STORE_BYTES",  "SESSION_STORE_DISK_BYTES"};
-  // It names a library that a runner would load and run.
-  if (name == "GGML_BACKEND_PATH") return false;
+  // They name a library that a runner or an engine would load and run.
+  if (name == "GGML_BACKEND_PATH" || name.starts_with("OMP_TOOL")) return false;
+  const auto usual = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (!std::ranges::all_of(name, usual)) return false;
   return std::ranges::find(exact, name) != std::end(exact) || name.starts_with("GGML_") ||
          name.starts_with("OMP_");
 }
@@ -56,6 +60,7 @@ void read_env(json::Reader& reader, NodeSpec& node) {
               "env may not set \"{}\"; it takes RUNNER_PREFILL_BATCH, RUNNER_STEP_TARGET_MS, "
               "BG_CLEAR_CACHE_EVERY, SESSION_STORE_BYTES, SESSION_STORE_DISK_BYTES, "
               "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, GGML_* (but GGML_BACKEND_PATH), OMP_* "
+              "(but OMP_TOOL*) "
               "and HF_HOME",
               name));
       return;

@@ -61,7 +61,8 @@ TEST(Node, NoErrorNamesASecret) {
 
 TEST(Node, ItsEnvironmentLoadsNoLibrary) {
   EXPECT_TRUE(parse_node(R"({"id":"n","env":{"GGML_CUDA_NO_PINNED":"1"}})"));
-  for (const char* name : {"GGML_BACKEND_PATH", "LD_PRELOAD", "PATH"}) {
+  for (const char* name :
+       {"GGML_BACKEND_PATH", "OMP_TOOL_LIBRARIES", "OMP_A=B", "LD_PRELOAD", "PATH"}) {
     const auto node =
         parse_node(std::string(R"({"id":"n","env":{")") + name + R"(":"/tmp/x.so"}})");
     ASSERT_FALSE(node) << name;

@@ -95,8 +95,20 @@ class ForeignAnswer {
 
 }  // namespace
 
-RelayEnd foreign_refusal(RelayEnd refusal) {
+namespace {
+
+void hide(std::string& text, std::string_view secret) {
+  constexpr std::string_view kHidden = "(hidden)";
+  if (secret.empty()) return;
+  for (std::size_t at = 0; (at = text.find(secret, at)) != std::string::npos; at += kHidden.size())
+    text.replace(at, secret.size(), kHidden);
+}
+
+}  // namespace
+
+RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key) {
   using Kind = RelayEnd::Kind;
+  hide(refusal.error.message, api_key);
   const int status = refusal.response.status;
   // Our key, our name for the model: not the client's fault. 404 is also what mlx_lm.server says of
   // whatever went wrong with a request.
@@ -127,7 +139,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
     RelayEnd refusal = co_await read_refusal(stream);
-    co_return foreign_refusal(std::move(refusal));
+    co_return foreign_refusal(std::move(refusal), place.engine->api_key);
   }
 
   http::SseSplitter splitter;
@@ -148,7 +160,10 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
       if (!sent) co_return ended(Kind::ClientGone);
       reading.out.clear();
     }
-    if (reading.error) co_return failed(*reading.error);
+    if (reading.error) {
+      hide(reading.error->message, place.engine->api_key);
+      co_return failed(*reading.error);
+    }
   }
   const auto whole = reading.end();
   if (!whole) co_return failed(whole.error());

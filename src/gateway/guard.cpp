@@ -37,9 +37,12 @@ bool is_json(const http::Request& request) {
   return type == "application/json";
 }
 
+// Asked by the head alone, before a body is there.
 Result<void> check_content_type(const http::Request& request) {
-  const bool has_body =
-      !request.body.empty() || request.method == "POST" || request.method == "PUT";
+  const bool has_body = !request.body.empty() || request.method == "POST" ||
+                        request.method == "PUT" ||
+                        request.headers.find("Content-Length").value_or("0") != "0" ||
+                        request.headers.find("Transfer-Encoding").has_value();
   if (!has_body || is_json(request)) return {};
   return fail(
       Code::UnsupportedMedia,

@@ -90,6 +90,7 @@ http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Ins
 // is at fault is passed on, any other is the replica's failure.
 Awaitable<RelayEnd> read_refusal(http::ClientStream& stream);
 // A foreign engine's, in our form: its key, its model's name and its paths are no client's doing.
-RelayEnd foreign_refusal(RelayEnd refusal);
+// What it says of our key for it is left out.
+RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key);
 
 }  // namespace flotilla::gateway

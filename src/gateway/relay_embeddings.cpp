@@ -53,7 +53,8 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
     RelayEnd refusal = co_await read_refusal(stream);
-    co_return foreign ? foreign_refusal(std::move(refusal)) : std::move(refusal);
+    co_return foreign ? foreign_refusal(std::move(refusal), place.engine->api_key)
+                      : std::move(refusal);
   }
   auto body = co_await read_whole(stream, silence_max);
   if (!body) co_return failed(body.error());

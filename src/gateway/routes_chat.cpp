@@ -258,6 +258,26 @@ Result<api::ChatRequest> parse_embeddings(std::string_view body) {
   return out;
 }
 
+// Whether all engines of a pool know what a body asks for.
+struct EngineCheck {
+  std::string body = {};
+  std::vector<std::string> lacks = {};
+  std::string engines = {};
+  std::pair<std::string, Result<void>> operator()() {
+    auto can = api::check_engine_can(body, lacks, engines);
+    return {std::move(body), std::move(can)};
+  }
+};
+
+// A large body is read beside the I/O thread.
+Task<void> check_engines(Service& service, std::string& body, EngineCheck check) {
+  if (body.size() <= kParseHere) co_return api::check_engine_can(body, check.lacks, check.engines);
+  check.body = std::move(body);
+  auto [back, can] = co_await service.text.run(std::move(check));
+  body = std::move(back);
+  co_return std::move(can);
+}
+
 Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller> caller,
                        ParseChat parse) {
   if (!caller) {
@@ -287,13 +307,14 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }
-  const auto lacks = pool->lacks();
-  if (auto can = api::check_engine_can(request.body, lacks,
-                                       fmt::format("{}", fmt::join(pool->engines(), " and ")));
-      !can) {
-    Error error = can.error();
-    co_await refuse_chat(exchange, *trace, std::move(error));
-    co_return;
+  if (EngineCheck check{.lacks = pool->lacks()}; !check.lacks.empty()) {
+    check.engines = fmt::format("{}", fmt::join(pool->engines(), " and "));
+    const auto can = co_await check_engines(service, request.body, std::move(check));
+    if (!can) {
+      Error error = can.error();
+      co_await refuse_chat(exchange, *trace, std::move(error));
+      co_return;
+    }
   }
   const bool vectors = parse == &parse_embeddings;
   const KeyRing::Cost cost{

@@ -305,6 +305,7 @@ def preflight_node(node, **changes):
         "free_bytes": 9_000_000_000,
         "on_devices": False,
         "advice": "",
+        "estimated": False,
         "replicas_here": 1,
         "reachable": True,
         "version": "0.1.0",

@@ -49,6 +49,7 @@ def replica(index, **changes):
         "next_retry_in_s": None,
         "last_error": None,
         "log_tail": None,
+        "engine": None,
         "model_bytes": 98_000_000,
         "loaded_bytes": 98_000_000,
         "tokens_per_s": 0.0,

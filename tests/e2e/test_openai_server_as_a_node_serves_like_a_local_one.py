@@ -34,8 +34,12 @@ def test_other_forms_reach_it_as_chat(server):
     question = [{"role": "user", "content": "Hello"}]
     message = server.anthropic().messages.create(model=ALIAS, max_tokens=8, messages=question)
     assert message.model == ALIAS and message.content[0].text
-    with server.anthropic().messages.stream(model=ALIAS, max_tokens=8, messages=question) as stream:
-        assert stream.get_final_message().usage.output_tokens == 8
+    as_chat = server.sdk().chat.completions.create(model=ALIAS, max_tokens=8, messages=question, temperature=0)
+    with server.anthropic().messages.stream(model=ALIAS, max_tokens=8, messages=question,
+                                           extra_body={"temperature": 0}) as stream:
+        last = stream.get_final_message()
+    assert last.usage.output_tokens == as_chat.usage.completion_tokens > 0
+    assert last.content[0].text == as_chat.choices[0].message.content
     assert server.sdk().responses.create(model=ALIAS, input="Hello", max_output_tokens=8).output_text
     with pytest.raises(openai.BadRequestError):
         server.sdk().completions.create(model=ALIAS, prompt="Hello")
