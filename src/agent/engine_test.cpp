@@ -81,6 +81,16 @@ TEST_F(ServedModelTest, a_name_is_not_looked_for) {
   EXPECT_EQ(served->files.first, "llama3.2:1b");
 }
 
+TEST_F(ServedModelTest, a_name_is_no_option_of_the_engine) {
+  spec.engine = engine();
+  spec.engine->model_by_name = true;
+  for (const char* name : {"", "--trust-remote-code", "-m", "a\nb"}) {
+    spec.model = name;
+    EXPECT_FALSE(find_served(spec)) << name;
+    EXPECT_FALSE(answer_preflight({.request = 1, .spec = spec}).fits) << name;
+  }
+}
+
 TEST_F(ServedModelTest, preflight_estimates_a_folder_and_warns_of_its_module) {
   api::Preflight question;
   question.spec = spec;

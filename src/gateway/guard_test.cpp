@@ -149,6 +149,22 @@ TEST(Guard, form_posts_are_refused) {
   EXPECT_TRUE(guard.may_administer(request, kNow));
 }
 
+// Asked by the head, when no body is there yet.
+TEST(Guard, a_body_that_is_no_json_is_refused_whatever_the_method) {
+  KeyRing keys;
+  Guard guard({}, keys);
+  for (const auto& [name, value] :
+       {std::pair("Content-Length", "5"), {"Transfer-Encoding", "chunked"}}) {
+    auto request = local("DELETE");
+    request.headers.set("Content-Type", "text/plain");
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << "there is no body";
+    request.headers.set(name, value);
+    EXPECT_EQ(guard.may_administer(request, kNow).error().code, Code::UnsupportedMedia) << name;
+    request.headers.set("Content-Type", "application/json");
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << name;
+  }
+}
+
 TEST(Guard, with_a_token_only_the_token_administers) {
   KeyRing keys;
   Guard guard({.admin_token = "s3cret", .allow_anonymous = false, .admin_hosts = {"fleet.example"}},
