@@ -98,9 +98,10 @@ Result<ChoiceRead> rewrite_choice(json::Value& value, std::set<std::int64_t>& be
   json::Object* delta = part == nullptr ? nullptr : part->if_object();
   if (delta == nullptr) return out;
   if (!begun.insert(count_of(*choice, "index")).second) delta->erase("role");
-  if (json::Value* thoughts = delta->if_contains("reasoning")) {
-    if (!delta->contains("reasoning_content")) (*delta)["reasoning_content"] = *thoughts;
+  if (json::Value* found = delta->if_contains("reasoning")) {
+    json::Value thoughts = std::move(*found);
     delta->erase("reasoning");
+    delta->emplace("reasoning_content", std::move(thoughts));  // unless it has one
   }
   for (const char* name : {"content", "reasoning_content", "tool_calls", "refusal"})
     out.has_text = out.has_text || says_something(delta->if_contains(name));
@@ -156,12 +157,14 @@ Result<void> check_fields(const json::Object& body, const std::vector<std::strin
 // What our clients say in one word and other engines in another.
 void rename_fields(json::Object& body) {
   if (const json::Value* thinks = body.if_contains("enable_thinking")) {
-    if (thinks->is_bool()) {
+    // Copied: a new member moves the others.
+    const json::Value asked = *thinks;
+    body.erase("enable_thinking");
+    if (asked.is_bool()) {
       json::Value& arguments = body["chat_template_kwargs"];
       if (!arguments.is_object()) arguments = json::Object();
-      arguments.get_object().emplace("enable_thinking", thinks->get_bool());
+      arguments.get_object().emplace("enable_thinking", asked.get_bool());
     }
-    body.erase("enable_thinking");
   }
   const json::Value* goes_on = body.if_contains("continue_final_message");
   if (goes_on != nullptr && goes_on->is_bool() && goes_on->get_bool())
