@@ -8,6 +8,7 @@ the first byte's median within nginx's + 20 %. (Memory: tests/e2e/test_idle_stre
 """
 
 import argparse
+import getpass
 import json
 import os
 import pathlib
@@ -23,6 +24,7 @@ import support  # noqa: E402
 
 NGINX = pathlib.Path(os.environ.get("FLOTILLA_CACHE") or ROOT / ".cache") / "packages/nginx/usr/sbin/nginx"
 CONFIGURATION = """daemon off;
+user {user};  # the sockets are ours alone
 worker_processes 1;
 pid {folder}/nginx.pid;
 error_log stderr crit;
@@ -64,7 +66,7 @@ def start_nginx(folder, sockets):
     port = free_port()
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     text = CONFIGURATION.format(
-        folder=folder, port=port, temporary="".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in kinds),
+        user=getpass.getuser(), folder=folder, port=port, temporary="".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in kinds),
         servers="".join(f"    server unix:{path};\n" for path in sockets))
     (folder / "nginx.conf").write_text(text)
     command = [NGINX, "-p", folder, "-e", "stderr", "-c", folder / "nginx.conf"]
@@ -102,6 +104,8 @@ def main() -> int:
                                        options.rounds, "--seconds", options.seconds, "--connections",
                                        options.connections, timeout=600)
             print(done.stderr, end="", file=sys.stderr)
+            if not done.stdout:
+                sys.exit("bench_gateway: nothing was measured")
             ours, theirs = json.loads(done.stdout)["servers"]
         finally:
             if nginx:
