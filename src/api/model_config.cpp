@@ -46,7 +46,7 @@ Result<ModelConfig> parse_model_config(std::string_view json) {
   const std::int64_t layers = number(sizes, "num_hidden_layers");
   // Each at most 2^12 here: their product must not overflow.
   if (layers <= 4096 && kv_heads <= 4096 && head_dim <= 4096)
-    out.kv_bytes_per_token = 2 * 2 * layers * kv_heads * head_dim;
+    out.kv_bytes_per_token = 4 * layers * kv_heads * head_dim;  // a key and a value of 2 bytes
   if (const json::Object* quantized = member(*whole, "quantization");
       quantized != nullptr && number(*quantized, "bits") > 0) {
     out.quantization = fmt::format("{}bit", number(*quantized, "bits"));

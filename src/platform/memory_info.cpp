@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -111,7 +111,9 @@ std::int64_t group_resident_bytes(int group) {
   for (std::filesystem::directory_iterator at("/proc", failed), end; !failed && at != end;
        at.increment(failed)) {
     const std::string name = at->path().filename().string();
-    if (name.empty() || name.front() < '0' || name.front() > '9') continue;
+    int pid = 0;
+    const auto [number_end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || number_end != name.data() + name.size()) continue;
     // "pid (name) state parent group …"; a name may hold anything.
     const std::string stat = read_small_file(at->path() / "stat");
     const auto close = stat.rfind(')');
@@ -121,7 +123,7 @@ std::int64_t group_resident_bytes(int group) {
     int its_group = 0;
     std::istringstream fields(stat.substr(close + 1));
     if (!(fields >> state >> parent >> its_group) || its_group != group) continue;
-    bytes += resident_bytes(std::atoi(name.c_str())).value_or(0);
+    bytes += resident_bytes(pid).value_or(0);
   }
   return bytes;
 }
