@@ -35,13 +35,7 @@ Awaitable<bool> TranslatedExchange::respond(http::Response response) {
   return client_.respond(std::move(response));
 }
 
-Awaitable<bool> TranslatedExchange::start(int status, http::Headers headers) {
-  add_request_id(headers);
-  return client_.start(status, std::move(headers));
-}
-
-Awaitable<bool> TranslatedExchange::write(std::string_view bytes) {
-  std::string out;
+bool TranslatedExchange::translate(std::string_view bytes, std::string& out) {
   const bool whole = splitter_.feed(bytes, [this, &out](std::string_view block) {
     const std::string data = http::sse_data(block);
     out += data.empty() ? form_->keep_alive() : form_->event(data);
@@ -51,9 +45,31 @@ Awaitable<bool> TranslatedExchange::write(std::string_view bytes) {
         Error{.code = Code::BadGateway, .message = "a piece of the answer is too long"}));
   }
   keep();
+  return whole;
+}
+
+Awaitable<bool> TranslatedExchange::start(int status, http::Headers headers,
+                                          std::string_view first) {
+  add_request_id(headers);
+  std::string out;
+  const bool whole = translate(first, out);
+  const bool taken = co_await client_.start(status, std::move(headers), out);
+  co_return taken&& whole;
+}
+
+Awaitable<bool> TranslatedExchange::write(std::string_view bytes) {
+  std::string out;
+  const bool whole = translate(bytes, out);
   // Nothing of this form to say is no sign that the client left.
   if (out.empty()) co_return !client_.client_gone();
   const bool taken = co_await client_.write(out);
+  co_return taken&& whole;
+}
+
+Awaitable<bool> TranslatedExchange::finish(std::string_view last) {
+  std::string out;
+  const bool whole = translate(last, out);
+  const bool taken = co_await client_.finish(out);
   co_return taken&& whole;
 }
 

@@ -23,9 +23,9 @@ class TranslatedExchange final : public http::Exchange {
   const http::Request& request() const override { return request_; }
   http::Request take_request() override { return std::move(request_); }
   Awaitable<bool> respond(http::Response response) override;
-  Awaitable<bool> start(int status, http::Headers headers) override;
+  Awaitable<bool> start(int status, http::Headers headers, std::string_view first) override;
   Awaitable<bool> write(std::string_view bytes) override;
-  Awaitable<bool> finish() override { return client_.finish(); }
+  Awaitable<bool> finish(std::string_view last) override;
   void abort() override { client_.abort(); }
   bool started() const override { return client_.started(); }
   bool client_gone() const override { return client_.client_gone(); }
@@ -34,6 +34,8 @@ class TranslatedExchange final : public http::Exchange {
   }
 
  private:
+  // Blocks of the chat stream in the client's form. false: too long, and an error was added.
+  bool translate(std::string_view bytes, std::string& out);
   void keep();
 
   http::Exchange& client_;

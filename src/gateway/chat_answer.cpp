@@ -12,18 +12,12 @@ void ChatAnswer::add_headers(http::Headers& to) const {
   for (const auto& [name, value] : headers_.fields()) to.set(name, value);
 }
 
-Awaitable<bool> ChatAnswer::ensure_head() {
-  if (exchange_.started()) co_return true;
+Awaitable<bool> ChatAnswer::relay(std::string_view blocks) {
+  if (exchange_.started()) co_return co_await exchange_.write(blocks);
   http::Headers headers = http::event_stream_headers();
   add_headers(headers);
   status_ = 200;
-  co_return co_await exchange_.start(200, std::move(headers));
-}
-
-Awaitable<bool> ChatAnswer::relay(std::string_view blocks) {
-  const bool open = co_await ensure_head();
-  if (!open) co_return false;
-  co_return co_await exchange_.write(blocks);
+  co_return co_await exchange_.start(200, std::move(headers), blocks);
 }
 
 Result<void> ChatAnswer::assemble(std::string_view chunk_json) {
@@ -32,16 +26,16 @@ Result<void> ChatAnswer::assemble(std::string_view chunk_json) {
 
 Awaitable<bool> ChatAnswer::keep_alive() {
   if (!stream_) co_return !exchange_.client_gone();
-  const bool open = co_await ensure_head();
-  if (!open) co_return false;
   const std::string comment = http::sse_comment("keep-alive");
-  co_return co_await exchange_.write(comment);
+  co_return co_await relay(comment);
 }
 
 Awaitable<void> ChatAnswer::finish() {
   if (stream_) {
-    const bool sent = co_await relay(api::kSseDone);
-    if (sent) co_await exchange_.finish();
+    last_ += api::kSseDone;
+    bool open = exchange_.started();
+    if (!open) open = co_await relay({});
+    if (open) co_await exchange_.finish(last_);
     co_return;
   }
   if (whole_.empty() && !assembler_.complete()) {
@@ -58,9 +52,8 @@ Awaitable<void> ChatAnswer::finish() {
 
 Awaitable<void> ChatAnswer::fail(Error error) {
   if (exchange_.started()) {
-    const std::string event = api::openai_error_event(error);
-    const bool sent = co_await exchange_.write(event);
-    if (sent) co_await exchange_.finish();
+    last_ += api::openai_error_event(error);
+    co_await exchange_.finish(last_);
     co_return;
   }
   http::Response response =

@@ -23,6 +23,8 @@ class ChatAnswer {
   int status() const { return status_; }  // that the client got; 0: none yet
   // Streamed: whole SSE blocks of chunks. false: the client is gone.
   Awaitable<bool> relay(std::string_view blocks);
+  // Streamed: the last of them, which go out with what ends the answer.
+  void hold(std::string blocks) { last_ = std::move(blocks); }
   // Not streamed: one chunk's JSON. An error event comes back as its Error.
   Result<void> assemble(std::string_view chunk_json);
   // Not streamed: the counts of the whole answer.
@@ -42,7 +44,6 @@ class ChatAnswer {
   Awaitable<void> refuse(http::Response response);
 
  private:
-  Awaitable<bool> ensure_head();
   void add_headers(http::Headers& to) const;
 
   http::Exchange& exchange_;
@@ -51,6 +52,7 @@ class ChatAnswer {
   int status_ = 0;
   api::ChatAssembler assembler_;
   std::string whole_;
+  std::string last_;
 };
 
 }  // namespace flotilla::gateway

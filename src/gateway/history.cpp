@@ -87,7 +87,8 @@ std::optional<float> as_float(std::optional<double> value) {
 }  // namespace
 
 void LatencyCounts::add(double ms) {
-  const double bucket = ms <= kFirstMs ? 0 : std::ceil(std::log(ms / kFirstMs) / std::log(kGrowth));
+  static const double kLogGrowth = std::log(kGrowth);
+  const double bucket = ms <= kFirstMs ? 0 : std::ceil(std::log(ms / kFirstMs) / kLogGrowth);
   const auto last = static_cast<double>(counts_.size() - 1);
   ++counts_[static_cast<std::size_t>(std::min(bucket, last))];
   ++total_;
@@ -109,47 +110,44 @@ void LatencyCounts::clear() {
   total_ = 0;
 }
 
-History::Series& History::series_of(const HistoryOf& of) {
+void HistorySeries::count_prompt(std::uint64_t tokens, std::uint64_t cached) {
+  prompt_ += tokens;
+  cached_ += cached;
+}
+
+std::shared_ptr<HistorySeries> History::series_of(const HistoryOf& of) {
   if (!series_.contains(of) && series_.size() >= kSeriesMax) {
     // The one that has been silent longest makes room.
     series_.erase(std::ranges::min_element(series_, {}, [](const auto& entry) {
-      return entry.second.samples.empty() ? 0 : entry.second.samples.back().unix_s;
+      const auto& samples = entry.second->samples_;
+      return samples.empty() ? 0 : samples.back().unix_s;
     }));
   }
-  return series_[of];
+  std::shared_ptr<HistorySeries>& series = series_[of];
+  if (!series) series = std::make_shared<HistorySeries>();
+  return series;
 }
-
-void History::count_tokens(const HistoryOf& of, std::size_t tokens) {
-  series_of(of).tokens += tokens;
-}
-void History::count_prompt(const HistoryOf& of, std::uint64_t tokens, std::uint64_t cached) {
-  Series& series = series_of(of);
-  series.prompt += tokens;
-  series.cached += cached;
-}
-void History::first_token(const HistoryOf& of, double ms) { series_of(of).ttft.add(ms); }
-void History::token_gap(const HistoryOf& of, double ms) { series_of(of).gaps.add(ms); }
 
 void History::close_step(const HistoryOf& of, const Gauges& gauges, std::int64_t unix_s) {
-  Series& series = series_of(of);
-  HistorySample& sample = series.samples.emplace_back();
+  const std::shared_ptr<HistorySeries> series = series_of(of);
+  HistorySample& sample = series->samples_.emplace_back();
   sample.unix_s = unix_s;
   sample.tokens_per_s =
-      static_cast<float>(static_cast<double>(series.tokens) / static_cast<double>(kStep.count()));
+      static_cast<float>(static_cast<double>(series->tokens_) / static_cast<double>(kStep.count()));
   sample.queue = static_cast<float>(gauges.queue);
   sample.in_flight = static_cast<float>(gauges.in_flight);
   sample.replicas_live = static_cast<float>(gauges.replicas_live);
-  sample.ttft_p50_ms = as_float(series.ttft.percentile(0.5));
-  sample.ttft_p99_ms = as_float(series.ttft.percentile(0.99));
-  sample.gap_p50_ms = as_float(series.gaps.percentile(0.5));
-  sample.gap_p99_ms = as_float(series.gaps.percentile(0.99));
-  if (series.prompt > 0)
-    sample.cached_share =
-        static_cast<float>(static_cast<double>(series.cached) / static_cast<double>(series.prompt));
-  if (series.samples.size() > kSamplesMax) series.samples.pop_front();
-  series.tokens = series.prompt = series.cached = 0;
-  series.ttft.clear();
-  series.gaps.clear();
+  sample.ttft_p50_ms = as_float(series->ttft_.percentile(0.5));
+  sample.ttft_p99_ms = as_float(series->ttft_.percentile(0.99));
+  sample.gap_p50_ms = as_float(series->gaps_.percentile(0.5));
+  sample.gap_p99_ms = as_float(series->gaps_.percentile(0.99));
+  if (series->prompt_ > 0)
+    sample.cached_share = static_cast<float>(static_cast<double>(series->cached_) /
+                                             static_cast<double>(series->prompt_));
+  if (series->samples_.size() > kSamplesMax) series->samples_.pop_front();
+  series->tokens_ = series->prompt_ = series->cached_ = 0;
+  series->ttft_.clear();
+  series->gaps_.clear();
 }
 
 std::string History::series_json(const Wanted& wanted, std::int64_t unix_s) const {
@@ -161,9 +159,9 @@ std::string History::series_json(const Wanted& wanted, std::int64_t unix_s) cons
   for (const auto& [of, series] : series_) {
     if (!wanted.pool.empty() && of.pool != wanted.pool) continue;
     if (of.node.empty() == wanted.replicas) continue;
-    const auto from = std::ranges::lower_bound(series.samples, unix_s - wanted.range.count(), {},
+    const auto from = std::ranges::lower_bound(series->samples_, unix_s - wanted.range.count(), {},
                                                &HistorySample::unix_s);
-    const std::vector<HistorySample> kept(from, series.samples.end());
+    const std::vector<HistorySample> kept(from, series->samples_.end());
     std::vector<HistorySample> points;
     for (std::size_t at = 0; at < kept.size(); at += stride) {
       points.push_back(merge(std::span(kept).subspan(at, std::min(stride, kept.size() - at))));
@@ -183,8 +181,8 @@ std::string History::series_json(const Wanted& wanted, std::int64_t unix_s) cons
 std::string History::newest_json() const {
   std::string out = "[";
   for (const auto& [of, series] : series_) {
-    if (series.samples.empty()) continue;
-    const HistorySample& sample = series.samples.back();
+    if (series->samples_.empty()) continue;
+    const HistorySample& sample = series->samples_.back();
     if (out.size() > 1) out += ',';
     out += name_json(of);
     fmt::format_to(std::back_inserter(out), R"(,"unix_s":{})", sample.unix_s);
@@ -201,37 +199,41 @@ Pace::Pace(History& history, Metrics& metrics, const Clock& clock, std::string p
     : history_(&history),
       metrics_(&metrics),
       clock_(&clock),
-      pool_{.pool = std::move(pool)},
+      pool_(std::move(pool)),
+      of_pool_(history.series_of({.pool = pool_})),
       last_(clock.now()) {}
 
 void Pace::in_replica(const std::string& replica) {
-  answers_ = metrics_->answers_of(pool_.pool, replica);
-  replica_ = {.pool = pool_.pool, .node = replica};
+  if (history_ == nullptr) return;
+  answers_ = metrics_->answers_of(pool_, replica);
+  of_replica_ = history_->series_of({.pool = pool_, .node = replica});
 }
 
 // Gaps are what a reader sees, so they are counted in the first choice alone.
 void Pace::tokens(int choice, std::size_t count) {
-  if (history_ == nullptr || count == 0) return;
-  for (const HistoryOf* of : {&pool_, &replica_}) history_->count_tokens(*of, count);
+  if (!of_replica_ || count == 0) return;
+  for (HistorySeries* series : {of_pool_.get(), of_replica_.get()}) series->count_tokens(count);
   if (choice != 0) return;
   const Instant now = clock_->now();
-  for (const HistoryOf* of : {&pool_, &replica_}) {
+  const Duration since = now - last_;
+  for (HistorySeries* series : {of_pool_.get(), of_replica_.get()}) {
     if (begun_)
-      history_->token_gap(*of, to_ms(now - last_));
+      series->token_gap(to_ms(since));
     else
-      history_->first_token(*of, to_ms(now - last_));
+      series->first_token(to_ms(since));
   }
   if (begun_)
-    answers_.token_gap(to_s(now - last_));
+    answers_.token_gap(to_s(since));
   else
-    answers_.first_token(to_s(now - last_));
+    answers_.first_token(to_s(since));
   begun_ = true;
   last_ = now;
 }
 
 void Pace::prompt(std::uint64_t tokens, std::uint64_t cached) {
-  if (history_ == nullptr || tokens == 0) return;
-  for (const HistoryOf* of : {&pool_, &replica_}) history_->count_prompt(*of, tokens, cached);
+  if (!of_pool_ || tokens == 0) return;
+  of_pool_->count_prompt(tokens, cached);
+  if (of_replica_) of_replica_->count_prompt(tokens, cached);
 }
 
 }  // namespace flotilla::gateway

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -45,6 +46,22 @@ struct HistorySample {
   std::optional<float> cached_share;  // of the prompts that were read: not computed again
 };
 
+// What one of them does, as it happens.
+class HistorySeries {
+ public:
+  void count_tokens(std::size_t tokens) { tokens_ += tokens; }
+  void count_prompt(std::uint64_t tokens, std::uint64_t cached);
+  void first_token(double ms) { ttft_.add(ms); }
+  void token_gap(double ms) { gaps_.add(ms); }
+
+ private:
+  friend class History;
+  std::deque<HistorySample> samples_;
+  LatencyCounts ttft_, gaps_;  // these and what follows: of the step under way
+  std::uint64_t tokens_ = 0;
+  std::uint64_t prompt_ = 0, cached_ = 0;  // tokens
+};
+
 // What each pool and each replica did in the last 24 hours, for the charts: one sample every 5 s,
 // at most 128 series, which is 160 MiB at most. I/O thread only.
 class History {
@@ -60,10 +77,8 @@ class History {
     double replicas_live = 0;
   };
 
-  void count_tokens(const HistoryOf& of, std::size_t tokens);
-  void count_prompt(const HistoryOf& of, std::uint64_t tokens, std::uint64_t cached);
-  void first_token(const HistoryOf& of, double ms);
-  void token_gap(const HistoryOf& of, double ms);
+  // Kept by who tells it of many tokens.
+  std::shared_ptr<HistorySeries> series_of(const HistoryOf& of);
   // Ends the step of one series.
   void close_step(const HistoryOf& of, const Gauges& gauges, std::int64_t unix_s);
 
@@ -79,15 +94,7 @@ class History {
   std::string newest_json() const;
 
  private:
-  struct Series {
-    std::deque<HistorySample> samples;
-    LatencyCounts ttft, gaps;  // of the step under way
-    std::uint64_t tokens = 0;
-    std::uint64_t prompt = 0, cached = 0;  // tokens
-  };
-  Series& series_of(const HistoryOf& of);
-
-  std::map<HistoryOf, Series> series_;
+  std::map<HistoryOf, std::shared_ptr<HistorySeries>> series_;
 };
 
 // One request's tokens, told to its pool's and its replica's history and the metrics as they come.
@@ -106,8 +113,9 @@ class Pace {
   History* history_ = nullptr;
   Metrics* metrics_ = nullptr;
   const Clock* clock_ = nullptr;
-  HistoryOf pool_;
-  HistoryOf replica_;
+  std::string pool_;
+  std::shared_ptr<HistorySeries> of_pool_;
+  std::shared_ptr<HistorySeries> of_replica_;  // null: not in one yet
   Metrics::Answers answers_;
   Instant last_{};
   bool begun_ = false;

@@ -219,7 +219,9 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
       first = false;
     }
     blocks.tell_trace();
-    if (!blocks.out.empty()) {
+    if (blocks.done()) {
+      answer.hold(std::move(blocks.out));
+    } else if (!blocks.out.empty()) {
       const bool sent = co_await answer.relay(blocks.out);
       if (!sent) co_return ended(Kind::ClientGone);
       blocks.out.clear();

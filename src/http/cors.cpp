@@ -69,12 +69,12 @@ class WithHeaders final : public Exchange {
     add_to(response.headers);
     return inner_.respond(std::move(response));
   }
-  Awaitable<bool> start(int status, Headers headers) override {
+  Awaitable<bool> start(int status, Headers headers, std::string_view first) override {
     add_to(headers);
-    return inner_.start(status, std::move(headers));
+    return inner_.start(status, std::move(headers), first);
   }
   Awaitable<bool> write(std::string_view bytes) override { return inner_.write(bytes); }
-  Awaitable<bool> finish() override { return inner_.finish(); }
+  Awaitable<bool> finish(std::string_view last) override { return inner_.finish(last); }
   void abort() override { inner_.abort(); }
   bool started() const override { return inner_.started(); }
   bool client_gone() const override { return inner_.client_gone(); }

@@ -1,10 +1,10 @@
 #include "http/exchange.h"
 
-#include <charconv>
 #include <ctime>
 #include <poll.h>
 
 #include <boost/asio/post.hpp>
+#include <fmt/format.h>
 
 #include "base/check.h"
 
@@ -37,6 +37,9 @@ std::string_view date_value(ServerCore& core) {
   }
   return core.date;
 }
+
+// The line before a chunk.
+std::string chunk_size(std::string_view bytes) { return fmt::format("{:x}\r\n", bytes.size()); }
 
 }  // namespace
 
@@ -101,15 +104,20 @@ Awaitable<bool> ServerExchange::respond(Response response) {
   co_return co_await send(parts);
 }
 
-Awaitable<bool> ServerExchange::start(int status, Headers headers) {
+Awaitable<bool> ServerExchange::start(int status, Headers headers, std::string_view first) {
   CHECK(!started_);
   if (!may_send()) co_return false;
   started_ = true;
   chunked_ = !head_.http_1_0;
   no_body_ = bodiless_ || !has_body(status);
-  const std::string head =
+  std::string head =
       make_head(status, headers, chunked_ ? Framing::Chunked : Framing::UntilClose, 0);
-  const Channel::Parts parts{head, "", ""};
+  if (no_body_ || first.empty()) {
+    const Channel::Parts parts{head, "", ""};
+    co_return co_await send(parts);
+  }
+  if (chunked_) head += chunk_size(first);
+  const Channel::Parts parts{head, first, chunked_ ? "\r\n" : ""};
   co_return co_await send(parts);
 }
 
@@ -120,20 +128,22 @@ Awaitable<bool> ServerExchange::write(std::string_view bytes) {
     const Channel::Parts parts{bytes, "", ""};
     co_return co_await send(parts);
   }
-  std::array<char, 20> size;
-  char* end = std::to_chars(size.data(), size.data() + 16, bytes.size(), 16).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  const Channel::Parts parts{std::string_view(size.data(), end), bytes, "\r\n"};
+  const std::string size = chunk_size(bytes);
+  const Channel::Parts parts{size, bytes, "\r\n"};
   co_return co_await send(parts);
 }
 
-Awaitable<bool> ServerExchange::finish() {
+Awaitable<bool> ServerExchange::finish(std::string_view last) {
   CHECK(started_ && !finished_);
   if (!may_send()) co_return false;
   finished_ = true;
-  if (!chunked_ || no_body_) co_return true;
-  const Channel::Parts parts{"0\r\n\r\n", "", ""};
+  if (no_body_) co_return true;
+  if (!chunked_) {
+    const Channel::Parts parts{last, "", ""};
+    co_return co_await send(parts);
+  }
+  const std::string size = last.empty() ? std::string() : chunk_size(last);
+  const Channel::Parts parts{size, last, last.empty() ? "0\r\n\r\n" : "\r\n0\r\n\r\n"};
   co_return co_await send(parts);
 }
 

@@ -44,9 +44,9 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   const Request& request() const override { return head_.request; }
   Request take_request() override { return std::move(head_.request); }
   Awaitable<bool> respond(Response response) override;
-  Awaitable<bool> start(int status, Headers headers) override;
+  Awaitable<bool> start(int status, Headers headers, std::string_view first) override;
   Awaitable<bool> write(std::string_view bytes) override;
-  Awaitable<bool> finish() override;
+  Awaitable<bool> finish(std::string_view last) override;
   void abort() override;
   bool started() const override { return started_; }
   bool client_gone() const override { return gone_; }

@@ -20,9 +20,9 @@ class FakeExchange final : public Exchange {
     answer = std::move(response);
     co_return true;
   }
-  Awaitable<bool> start(int, Headers) override { co_return true; }
+  Awaitable<bool> start(int, Headers, std::string_view) override { co_return true; }
   Awaitable<bool> write(std::string_view) override { co_return true; }
-  Awaitable<bool> finish() override { co_return true; }
+  Awaitable<bool> finish(std::string_view) override { co_return true; }
   void abort() override {}
   bool started() const override { return false; }
   bool client_gone() const override { return false; }

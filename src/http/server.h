@@ -25,9 +25,10 @@ class Exchange {
   // All writers: false = the client is gone, or took no byte for write_stall; stop.
   virtual Awaitable<bool> respond(Response response) = 0;
   // A body of unknown length (chunked). Call write() any number of times, then finish() or abort().
-  virtual Awaitable<bool> start(int status, Headers headers) = 0;
+  // What the body begins and ends with goes out in one call with the head and the end.
+  virtual Awaitable<bool> start(int status, Headers headers, std::string_view first = {}) = 0;
   virtual Awaitable<bool> write(std::string_view bytes) = 0;
-  virtual Awaitable<bool> finish() = 0;
+  virtual Awaitable<bool> finish(std::string_view last = {}) = 0;
   // Cuts the connection: what was sent is visibly not whole.
   virtual void abort() = 0;
 

@@ -101,13 +101,17 @@ Awaitable<void> ChatCall::stream() {
       failed_.reset();
     }
     if (!pending_.empty()) {
-      if (!context_.exchange.started()) {
-        const bool open = co_await context_.exchange.start(200, headers);
-        if (!open) co_return;
-      }
       std::swap(writing_, pending_);
       pending_.clear();
-      const bool taken = co_await context_.exchange.write(writing_);
+      bool taken = false;
+      if (!context_.exchange.started()) {
+        taken = co_await context_.exchange.start(200, headers, writing_);
+      } else if (ended_) {
+        co_await context_.exchange.finish(writing_);
+        co_return;
+      } else {
+        taken = co_await context_.exchange.write(writing_);
+      }
       if (!taken) co_return;
       writing_.clear();
       unpark_if_taken();
