@@ -8,6 +8,7 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 takes the frame allocator of Asio's awaitable for a mismatch when it inlines one half of it.
   target_compile_options(flotilla_options INTERFACE -Wno-mismatched-new-delete)
+  target_compile_options(flotilla_options INTERFACE -fpch-preprocess)  # ccache asks for it
 endif()
 separate_arguments(flotilla_optimize UNIX_COMMAND "${FLOTILLA_OPTIMIZE}")
 target_compile_options(flotilla_options INTERFACE ${flotilla_optimize} -fno-omit-frame-pointer)

@@ -1,7 +1,12 @@
 # flotilla_folder(NAME LINKS ...): the library of src/NAME and, from its *_test.cpp, the binary NAME_test.
-# LINKS is the include table of docs/style.md: a folder sees what it links and nothing else.
+# LINKS is the include table of docs/style.md: a folder sees what it links and nothing else. NETWORK: its units use Asio.
+# OWN_FLAGS: its units have flags of their own, so that no headers can be parsed for all of them.
 function(flotilla_folder name)
-  cmake_parse_arguments(arg "" "" "LINKS;SYSTEM" ${ARGN})
+  cmake_parse_arguments(arg "NETWORK;OWN_FLAGS" "" "LINKS;SYSTEM" ${ARGN})
+  set(headers plain)
+  if(arg_NETWORK)
+    set(headers network)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -13,18 +18,20 @@ function(flotilla_folder name)
   if(sources)
     add_library(flotilla_${name} STATIC ${sources})
     target_link_libraries(flotilla_${name} PUBLIC flotilla_options ${arg_LINKS} ${arg_SYSTEM})
+    if(NOT arg_OWN_FLAGS)
+      flotilla_precompile(flotilla_${name} ${headers})
+    endif()
   else()
     add_library(flotilla_${name} INTERFACE)
     target_link_libraries(flotilla_${name} INTERFACE flotilla_options ${arg_LINKS} ${arg_SYSTEM})
   endif()
   if(FLOTILLA_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    # What is tested keeps its own level. With sanitizers -O0 halves a test's compile time.
-    if(FLOTILLA_SANITIZE)
-      set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS -O0)
-    else()
+    # What is tested keeps its own level.
+    if(NOT FLOTILLA_SANITIZE)
       set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS -O1)
     endif()
+    flotilla_precompile(${name}_test ${headers} TESTS)
     target_link_libraries(${name}_test PRIVATE flotilla_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     add_test(NAME unit.${name} COMMAND ${name}_test)
     set_tests_properties(unit.${name} PROPERTIES LABELS unit
