@@ -150,9 +150,11 @@ class Talks:
 
 
 class Runner(Process, Talks):
-    """`flotilla runner` on a TCP port."""
+    """`flotilla runner` on a TCP port; one thread where nothing else is said, since several tests run at once."""
 
     def __init__(self, folder, *arguments, environment=None):
+        if "--threads" not in arguments:
+            arguments = ("--threads", "1", *arguments)
         super().__init__(["runner", "--port", "0", "--host", "127.0.0.1", *arguments], folder / "runner.log",
                          environment, listening=r" on (http://127\.0\.0\.1:\d+)")
 
@@ -186,9 +188,10 @@ class Server(Process, Talks):
         return status, json.loads(text) if text else None
 
     def put_cluster(self, nodes, cluster="local"):
-        """`nodes`: how many local ones, or a list of specifications."""
+        """`nodes`: how many local ones, of one thread each since several tests run at once, or a list of
+        specifications."""
         if isinstance(nodes, int):
-            nodes = [{"id": f"local-{number + 1}"} for number in range(nodes)]
+            nodes = [{"id": f"local-{number + 1}", "threads": 1} for number in range(nodes)]
         status, answer = self.admin("PUT", f"/clusters/{cluster}", {"nodes": nodes})
         assert status in (200, 201), answer
         return answer

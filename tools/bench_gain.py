@@ -23,7 +23,7 @@ import vendored  # noqa: E402
 
 def our_server(folder, batch):
     server = support.Server(folder)
-    server.load(nodes=1, batch=batch, context=2048)
+    server.load(nodes=[{"id": "local-1"}], batch=batch, context=2048)
     return server
 
 

@@ -39,7 +39,7 @@ def node(nodes=1, **settings):
     with tempfile.TemporaryDirectory() as name:
         server = support.Server(pathlib.Path(name))
         try:
-            server.load(nodes=nodes, **settings)
+            server.load(nodes=[{"id": f"local-{number + 1}"} for number in range(nodes)], **settings)
             yield server
         finally:
             server.stop()

@@ -37,13 +37,14 @@ class OnCores:
 def our_node(folder, cores):
     with OnCores(cores):
         server = support.Server(folder)
-    server.load(nodes=1)
+    server.load(nodes=[{"id": "local-1"}])
     return server
 
 
 def stock_runner(folder, cores):
     with OnCores(cores):
-        return support.Runner(folder, "--model", support.MODEL, "--width", "8", "--kernels", "stock")
+        return support.Runner(folder, "--model", support.MODEL, "--width", "8", "--kernels", "stock",
+                              "--threads", len(cores))
 
 
 def engine_alone_ms(cores, tokens):

@@ -38,9 +38,9 @@ def server(tmp_path_factory):
 def test_the_second_turn_of_a_long_conversation_is_cached(server):
     client = server.sdk()
     messages = [{"role": "system", "content": "You are a patient reader."},
-                {"role": "user", "content": long_text(3000)}]
+                {"role": "user", "content": long_text(1600)}]
     first = say(client, messages)
-    assert first.usage.prompt_tokens > 3000 and cached(first) == 0
+    assert first.usage.prompt_tokens > 1600 and cached(first) == 0
     messages += [{"role": "assistant", "content": first.choices[0].message.content},
                  {"role": "user", "content": "And then?"}]
     second = say(client, messages)
@@ -69,7 +69,7 @@ def test_cached_and_computed_answers_are_the_same(server, start):
 def test_many_with_one_beginning_compute_it_once(start):
     runner = start(Runner, "--model", MODEL, "--width", "8")
     client = runner.sdk()
-    beginning = long_text(2000)
+    beginning = long_text(1200)
     shared = say(client, [{"role": "user", "content": "warm up"}]).usage.prompt_tokens
     assert shared < 60
 
@@ -79,7 +79,7 @@ def test_many_with_one_beginning_compute_it_once(start):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(ask_one, range(16)))
     prompt = answers[0].usage.prompt_tokens
-    assert prompt > 2000
+    assert prompt > 1200
     computed = sum(answer.usage.prompt_tokens - cached(answer) for answer in answers)
     assert computed < 1.3 * prompt, [cached(answer) for answer in answers]
 
@@ -111,15 +111,15 @@ def test_choices_of_one_request_share_its_prompt(start):
 def test_a_memory_limit_bounds_all_of_a_runner(start, tmp_path):
     refused = run_command("runner", "--port", "0", "--model", MODEL, "--memory-limit", "100MiB")
     assert refused.returncode == 1 and "memory limit is 100 MiB" in refused.stderr
-    # 8 x 2,048 cells and the weights are about 500 MiB; what is left holds a few conversations.
-    runner = start(Runner, "--model", MODEL, "--context", "2048", "--memory-limit", "800MiB")
+    # 2 x 1,024 cells and the weights are about 250 MiB; what is left holds a few conversations.
+    runner = start(Runner, "--model", MODEL, "--width", "2", "--context", "1024", "--memory-limit", "320MiB")
     client = runner.sdk()
-    for number in range(12):
-        messages = [{"role": "user", "content": long_text(1500, f"Number {number}. ")}]
+    for number in range(9):
+        messages = [{"role": "user", "content": long_text(600, f"Number {number}. ")}]
         assert cached(say(client, messages, max_tokens=2)) == 0
-    assert cached(say(client, messages, max_tokens=2)) > 1000, "the last one is kept"
+    assert cached(say(client, messages, max_tokens=2)) > 500, "the last one is kept"
     resident = int((pathlib.Path("/proc") / str(runner.pid) / "statm").read_text().split()[1]) * 4096
-    assert resident < 800 << 20
+    assert resident < 320 << 20
 
 
 def test_what_memory_has_no_room_for_lies_on_the_disk_and_outlives_a_killed_runner(start):

@@ -9,25 +9,24 @@ from support import Server
 TOKENS = 100
 
 
-def burst(server, *more):
-    done = server.command("bench", "burst", server.url, "--requests", 20, "--max-tokens", TOKENS, "--json", *more,
-                          timeout=300)
+def burst(server, tokens=TOKENS):
+    done = server.command("bench", "burst", server.url, "--requests", 20, "--max-tokens", tokens, "--json", timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("settings, most, waves", [
-    ({"batch": False}, 1, 20),
-    ({"batch": True}, 8, 3),
-    ({"batch": True, "batch_size": 20}, 20, 1),
+@pytest.mark.parametrize("settings, tokens, most, waves", [
+    ({"batch": False}, 30, 1, 20),
+    ({"batch": True}, TOKENS, 8, 3),
+    ({"batch": True, "batch_size": 20}, TOKENS, 20, 1),
 ], ids=["without batch", "with batch", "with a batch of 20"])
 @pytest.mark.timeout(400)
-def test_one_node(start, settings, most, waves):
+def test_one_node(start, settings, tokens, most, waves):
     server = start(Server)
-    server.load(nodes=1, context=1024, **settings)
-    seen = burst(server)
+    server.load(nodes=[{"id": "local-1"}], context=1024, **settings)
+    seen = burst(server, tokens)
     assert (seen["completed"], seen["truncated"], seen["failed"]) == (20, 0, 0)
-    assert seen["tokens"] == 20 * TOKENS
+    assert seen["tokens"] == 20 * tokens
     assert seen["streaming_max"] <= most
     assert seen["waves"] >= waves
     assert seen["streaming_max"] >= most * 0.75

@@ -35,7 +35,7 @@ def test_soak_counts_every_generation_and_watches_memory(synthetic):
 
 
 def test_a_runner_uses_the_memory_that_its_models_header_foretells():
-    done = run_command("preflight", MODEL, "--width", 4, "--context", 2048, "--verify", "--json")
+    done = run_command("preflight", MODEL, "--width", 2, "--context", 1024, "--verify", "--json")
     report = json.loads(done.stdout)
     assert done.returncode == 0, (report, done.stderr)
     assert report["need_bytes"] == pytest.approx(report["used_bytes"], rel=0.05)
