@@ -9,6 +9,7 @@
 
 #include "api/json.h"
 #include "api/json_text.h"
+#include "api/openai_body.h"
 
 namespace flotilla::api {
 namespace {
@@ -55,8 +56,12 @@ void append_vector(std::string& out, const std::vector<float>& vector, bool base
 Result<EmbeddingsRequest> parse_embeddings_request(std::string_view body) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());
+  return read_embeddings_request(*object);
+}
+
+Result<EmbeddingsRequest> read_embeddings_request(const json::Object& body) {
   json::Fault fault;
-  json::Reader in(*object, fault);
+  json::Reader in(body, fault);
   EmbeddingsRequest out;
   in.require("model", "the alias of a loaded model");
   out.model = in.string("model", kNameMax).value_or("");

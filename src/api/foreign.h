@@ -3,33 +3,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "api/chat_chunks.h"
+#include "api/engine_request.h"
 #include "base/result.h"
 
 // Other engines' OpenAI dialect, made ours event by event.
 namespace flotilla::api {
-
-// An engine that is not ours, as requests meet it.
-struct ForeignEngine {
-  std::string name;     // its template's; of an http node what it says it is; empty: not known
-  std::string where;    // its URL or address, for messages
-  std::string api_key;  // empty: it wants none
-  std::string model;    // what requests call the model; empty: the first that it lists
-  std::string health;   // at its root, answers 200 while it serves; empty: its models are listed
-  bool drops_seed = false;
-  std::vector<std::string> lacks;  // request fields that it ignores: they are refused
-};
-
-// InvalidArgument names the first field that asks for what `lacks` says, and the engine.
-Result<void> check_engine_can(std::string_view client_body, const std::vector<std::string>& lacks,
-                              std::string_view engine);
-
-// The client's body as a foreign engine gets it: its own model name, always streamed, usage asked
-// for, of the fields those that OpenAI's clients and ours know, what others call otherwise renamed.
-// What the engine lacks is refused.
-Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine);
 
 // A request for a few tokens, streamed as all are: does the engine answer?
 std::string probe_chat_body(const ForeignEngine& engine, std::string_view text, int tokens);

@@ -9,45 +9,8 @@ namespace {
 AnswerHead head() { return {.id = "chatcmpl-1", .created = 7, .model = "pool"}; }
 ServedBy served() { return {.node = "gpu", .replica = "gpu", .queued_ms = 1}; }
 
-ForeignEngine engine(std::string model) {
-  ForeignEngine out;
-  out.name = "mlx";
-  out.model = std::move(model);
-  return out;
-}
-
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
-}
-
-TEST(ForeignBody, becomes_the_engines_own_and_keeps_what_the_client_said) {
-  const auto body = foreign_chat_body(
-      R"({"model":"pool","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"session_id":"s","timeout_s":3})",
-      engine("up/stream"));
-  ASSERT_TRUE(body) << body.error().message;
-  EXPECT_TRUE(has(*body, R"("model":"up/stream")"));
-  EXPECT_TRUE(has(*body, R"("stream":true)"));
-  EXPECT_TRUE(has(*body, R"("include_usage":true)"));
-  EXPECT_TRUE(has(*body, R"("temperature":5E-1)")) << *body;
-  EXPECT_FALSE(has(*body, "session_id"));
-  EXPECT_FALSE(has(*body, "timeout_s"));
-}
-
-TEST(ForeignBody, a_text_completion_is_not_sent_as_a_chat_without_messages) {
-  const auto body = foreign_chat_body(R"({"model":"p","raw":{"prompts":["x"]}})", engine("m"));
-  ASSERT_FALSE(body);
-  EXPECT_EQ(body.error().code, Code::InvalidArgument);
-  EXPECT_EQ(body.error().reason, "not_supported_by_engine");
-}
-
-TEST(ForeignBody, what_no_client_should_say_to_an_engine_stays_here) {
-  const auto body = foreign_chat_body(
-      R"({"model":"p","messages":[],"id_slot":3,"cache_salt":"x","kv_transfer_params":{"remote_host":"h"},"top_p":1})",
-      engine("m"));
-  ASSERT_TRUE(body);
-  EXPECT_EQ(
-      *body,
-      R"({"messages":[],"top_p":1,"model":"m","stream":true,"stream_options":{"include_usage":true}})");
 }
 
 TEST(ForeignChunks, counts_below_nothing_are_nothing) {
@@ -56,55 +19,6 @@ TEST(ForeignChunks, counts_below_nothing_are_nothing) {
       R"({"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":9223372036854775807}})", 1));
   EXPECT_EQ(chunks.usage().prompt_tokens, 0);
   EXPECT_EQ(chunks.usage().completion_tokens, 1 << 30);
-}
-
-TEST(ForeignBody, a_seed_is_sent_only_if_the_client_sent_one) {
-  EXPECT_FALSE(has(*foreign_chat_body(R"({"model":"p","messages":[]})", engine("m")), "seed"));
-  const char* seeded = R"({"model":"p","messages":[],"seed":7})";
-  EXPECT_TRUE(has(*foreign_chat_body(seeded, engine("m")), R"("seed":7)"));
-  ForeignEngine drops = engine("m");
-  drops.drops_seed = true;
-  EXPECT_FALSE(has(*foreign_chat_body(seeded, drops), "seed"));
-}
-
-TEST(ForeignBody, what_the_engine_lacks_is_refused_by_name_where_it_is_asked_for) {
-  ForeignEngine lacking = engine("m");
-  lacking.lacks = {
-      "n",     "logprobs",           "response_format", "tool_choice", "parallel_tool_calls",
-      "top_k", "repetition_penalty", "tools",           "seed"};
-  for (const char* harmless :
-       {R"("n":1)", R"("n":null)", R"("logprobs":false)", R"("response_format":{"type":"text"})",
-        R"("tool_choice":"auto")", R"("parallel_tool_calls":true)", R"("top_k":0)",
-        R"("repetition_penalty":1.0)", R"("tools":[])", R"("stop":"x")"}) {
-    EXPECT_TRUE(foreign_chat_body(std::string(R"({"messages":[],)") + harmless + "}", lacking))
-        << harmless;
-  }
-  const std::pair<const char*, const char*> asked[] = {
-      {"n", R"("n":2)"},
-      {"logprobs", R"("logprobs":true)"},
-      {"response_format", R"("response_format":{"type":"json_object"})"},
-      {"tool_choice", R"("tool_choice":{"type":"function","function":{"name":"f"}})"},
-      {"parallel_tool_calls", R"("parallel_tool_calls":false)"},
-      {"top_k", R"("top_k":5)"},
-      {"repetition_penalty", R"("repetition_penalty":1.1)"},
-      {"tools", R"("tools":[{"type":"function"}])"},
-      {"seed", R"("seed":0)"}};
-  for (const auto& [field, text] : asked) {
-    const auto body = foreign_chat_body(std::string(R"({"messages":[],)") + text + "}", lacking);
-    ASSERT_FALSE(body) << text;
-    EXPECT_EQ(body.error().param, field);
-    EXPECT_EQ(body.error().reason, "not_supported_by_engine");
-    EXPECT_TRUE(has(body.error().message, "mlx"));
-  }
-}
-
-TEST(ForeignBody, thinking_goes_where_other_engines_look_for_it) {
-  const auto body = foreign_chat_body(
-      R"({"messages":[],"enable_thinking":false,"chat_template_kwargs":{"a":1}})", engine("m"));
-  EXPECT_TRUE(has(*body, R"("chat_template_kwargs":{"a":1,"enable_thinking":false})")) << *body;
-  EXPECT_TRUE(
-      has(*foreign_chat_body(R"({"messages":[],"continue_final_message":true})", engine("m")),
-          R"("add_generation_prompt":false)"));
 }
 
 TEST(ProbeAnswer, is_whole_or_says_why_not) {

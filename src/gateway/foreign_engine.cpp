@@ -2,6 +2,7 @@
 
 #include "api/error_body.h"
 #include "api/foreign.h"
+#include "gateway/parse_body.h"
 #include "gateway/relay.h"
 #include "http/sse.h"
 
@@ -120,12 +121,26 @@ RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key) {
   return refusal;
 }
 
+Task<std::string> engine_body_of(ChatJob& job, const api::ForeignEngine& engine) {
+  if (!job.for_engines) {
+    // Its pool had no engines when the request came, and now has.
+    BodyReader reader{.asked = job.embeddings ? Asked::Vectors : Asked::Chat,
+                      .engines = {.names = {}, .all_but = true}};
+    auto read = co_await parse_body(*job.text, job.body, std::move(reader));
+    if (!read) co_return fail(read.error());
+    job.for_engines = std::move(read->for_engines);
+  }
+  if (auto can = api::check_engine_can(*job.for_engines, engine.lacks, engine.name); !can)
+    co_return fail(can.error());
+  co_return api::engine_body(*job.for_engines, engine);
+}
+
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock) {
   using Kind = RelayEnd::Kind;
   const UpstreamScope scope(place, upstream);
-  auto body = api::foreign_chat_body(job.body, *place.engine);
+  auto body = co_await engine_body_of(job, *place.engine);
   if (!body) {
     RelayEnd end = ended(Kind::Error);
     end.error = body.error();

@@ -104,8 +104,6 @@ Result<void> may_administer(Service& service, const http::Request& request);
 Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller);
 // What there is not, or not for this caller: which of both is not told.
 Error unknown_model(const Service& service, const std::string& model, const Caller& caller);
-// What is larger is parsed beside the I/O thread: it takes longer than a step of somebody's stream.
-inline constexpr std::size_t kParseHere = 256 << 10;
 
 // Model files on the nodes that no pool has loaded, by the aliases that they would get; at most 10
 // s old.
