@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "api/embeddings.h"
-#include "api/engine_template.h"
 #include "api/json.h"
 #include "api/json_text.h"
 #include "api/openai_body.h"
@@ -18,37 +17,42 @@ std::string_view name_of(const json::Object::value_type& member) {
   return {member.key().data(), member.key().size()};
 }
 
-// Whether a client's field goes on to an engine. Others are unknown to our clients' APIs, and may
-// mean to an engine what no client should say: another's slot or cache, a host to fetch from.
+// A client's fields that go on to an engine. Others are unknown to our clients' APIs, and may mean
+// to an engine what no client should say: another's slot or cache, a host to fetch from.
+struct Field {
+  std::string_view name;
+  bool refusable;  // by an engine that lacks it
+};
+constexpr Field kFields[] = {{"chat_template_kwargs", true},
+                             {"continue_final_message", true},
+                             {"enable_thinking", true},
+                             {"frequency_penalty", true},
+                             {"grammar", true},
+                             {"ignore_eos", true},
+                             {"logit_bias", true},
+                             {"logprobs", true},
+                             {"max_completion_tokens", false},
+                             {"max_tokens", false},
+                             {"messages", false},
+                             {"min_p", true},
+                             {"n", true},
+                             {"parallel_tool_calls", true},
+                             {"presence_penalty", true},
+                             {"reasoning_effort", true},
+                             {"repetition_penalty", true},
+                             {"response_format", true},
+                             {"seed", true},
+                             {"stop", true},
+                             {"temperature", false},
+                             {"tool_choice", true},
+                             {"tools", true},
+                             {"top_k", true},
+                             {"top_logprobs", false},
+                             {"top_p", false},
+                             {"user", false}};
+
 bool passes_on(std::string_view field) {
-  constexpr std::string_view fields[] = {"messages",
-                                         "max_tokens",
-                                         "max_completion_tokens",
-                                         "temperature",
-                                         "top_p",
-                                         "top_k",
-                                         "min_p",
-                                         "seed",
-                                         "stop",
-                                         "n",
-                                         "logprobs",
-                                         "top_logprobs",
-                                         "logit_bias",
-                                         "presence_penalty",
-                                         "frequency_penalty",
-                                         "repetition_penalty",
-                                         "tools",
-                                         "tool_choice",
-                                         "parallel_tool_calls",
-                                         "response_format",
-                                         "grammar",
-                                         "reasoning_effort",
-                                         "enable_thinking",
-                                         "chat_template_kwargs",
-                                         "continue_final_message",
-                                         "ignore_eos",
-                                         "user"};
-  return std::ranges::find(fields, field) != std::end(fields);
+  return std::ranges::find(kFields, field, &Field::name) != std::end(kFields);
 }
 
 // Whether a field asks for more than what every engine does without being asked.
@@ -144,6 +148,16 @@ Error not_for(std::string_view engine, std::string_view why, std::string_view pa
 }
 
 }  // namespace
+
+const std::vector<std::string_view>& refusable_fields() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> out;
+    for (const Field& field : kFields)
+      if (field.refusable) out.push_back(field.name);
+    return out;
+  }();
+  return names;
+}
 
 bool EngineModels::hold(std::string_view model) const {
   return (std::ranges::find(names, model) == names.end()) == all_but;

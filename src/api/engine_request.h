@@ -21,6 +21,9 @@ struct ForeignEngine {
   std::vector<std::string> lacks;  // request fields that it ignores: they are refused
 };
 
+// Fields of a chat request that an engine may lack. The names that lists of `lacks` take.
+const std::vector<std::string_view>& refusable_fields();
+
 // A client's request as any of them may get it: made of the tree that its body is parsed to, once,
 // and kept as text, since a tree takes many times as much.
 struct EngineRequest {

@@ -161,28 +161,4 @@ std::string how_to_configure(std::string_view name) {
       name);
 }
 
-const std::vector<std::string_view>& refusable_fields() {
-  static const std::vector<std::string_view> fields = {"chat_template_kwargs",
-                                                       "continue_final_message",
-                                                       "enable_thinking",
-                                                       "frequency_penalty",
-                                                       "grammar",
-                                                       "ignore_eos",
-                                                       "logit_bias",
-                                                       "logprobs",
-                                                       "min_p",
-                                                       "n",
-                                                       "parallel_tool_calls",
-                                                       "presence_penalty",
-                                                       "reasoning_effort",
-                                                       "repetition_penalty",
-                                                       "response_format",
-                                                       "seed",
-                                                       "stop",
-                                                       "tool_choice",
-                                                       "tools",
-                                                       "top_k"};
-  return fields;
-}
-
 }  // namespace flotilla::api

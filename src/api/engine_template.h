@@ -68,7 +68,4 @@ std::string_view engine_for_folders(std::string_view platform);
 // What to write into flotilla.yaml where `name` is not there.
 std::string how_to_configure(std::string_view name);
 
-// Fields of a chat request that an engine may lack. The names that lists of `lacks` take.
-const std::vector<std::string_view>& refusable_fields();
-
 }  // namespace flotilla::api

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/engine_request.h"
 #include "api/json_text.h"
 #include "base/nearest.h"
 
