@@ -8,13 +8,9 @@
 #include "base/check.h"
 
 namespace flotilla::agent {
-namespace {
-
-using boost::asio::ip::tcp;
-
-}  // namespace
 
 Result<int> choose_port(Executor executor) {
+  using boost::asio::ip::tcp;
   tcp::acceptor acceptor(executor);
   boost::system::error_code error;
   acceptor.open(tcp::v4(), error);

@@ -79,6 +79,19 @@ TEST_F(ServedModelTest, a_name_is_not_looked_for) {
   const auto served = find_served(spec);
   ASSERT_TRUE(served) << served.error().message;
   EXPECT_EQ(served->files.first, "llama3.2:1b");
+  const auto answer = answer_preflight({.request = 1, .spec = spec});
+  EXPECT_TRUE(answer.model_present && answer.fits);
+  EXPECT_EQ(answer.verdict, "mlx finds its model by name");
+  EXPECT_EQ(answer.need_bytes, 0);
+}
+
+TEST_F(ServedModelTest, what_was_not_asked_of_an_engine_that_knows_names_is_looked_for) {
+  spec.engine = engine();
+  spec.engine->model_by_name = true;
+  spec.engine->folders_only = true;
+  spec.model = "folder";
+  const auto answer = answer_preflight({.request = 1, .spec = spec});
+  EXPECT_TRUE(answer.folder) << answer.verdict;
 }
 
 TEST_F(ServedModelTest, a_name_is_no_option_of_the_engine) {

@@ -20,7 +20,7 @@ Result<ServedModel> find_served(const api::RunnerSpec& spec) {
                               "does not begin with - and has no control characters",
                               spec.engine->name));
     }
-    out.by_engine = true;
+    out.by_engine = out.by_name = true;
     out.files.first = spec.model;
     return out;
   }
