@@ -98,7 +98,6 @@ Result<Caller> may_enter(Service& service, const http::Request& request);
 // As may_enter() has let it in before: nothing more is taken.
 Result<Caller> has_entered(Service& service, const http::Request& request);
 // /admin, likewise: the guard looks once at a request, before its body is read if it has one.
-struct Administrator {};
 Result<void> may_administer(Service& service, const http::Request& request);
 // POST /v1/chat/completions, of whatever form the client's request was, and who may enter with it.
 Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller);

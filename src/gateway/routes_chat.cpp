@@ -10,6 +10,7 @@
 #include "gateway/key_use.h"
 #include "gateway/parse_body.h"
 #include "gateway/routes.h"
+#include "gateway/sender.h"
 #include "gateway/status.h"
 #include "http/header_values.h"
 
@@ -228,7 +229,8 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
 }
 
 Result<Caller> has_entered(Service& service, const http::Request& request) {
-  const auto* known = std::any_cast<Caller>(&request.sender);
+  const Sender* sender = known_sender(request);
+  const auto* known = sender == nullptr ? nullptr : std::get_if<Caller>(sender);
   auto caller = known != nullptr ? Result<Caller>(*known)
                                  : service.guard.may_use(request, service.clock.now(),
                                                          service.clock.unix_ms() / 1000);
@@ -238,7 +240,8 @@ Result<Caller> has_entered(Service& service, const http::Request& request) {
 }
 
 Result<void> may_administer(Service& service, const http::Request& request) {
-  if (std::any_cast<Administrator>(&request.sender) != nullptr) return {};
+  const Sender* sender = known_sender(request);
+  if (sender != nullptr && std::holds_alternative<Administrator>(*sender)) return {};
   return service.guard.may_administer(request, service.clock.now());
 }
 
