@@ -130,6 +130,23 @@ TEST_F(ServedModelTest, the_command_is_the_holders_with_the_models_place_and_the
   EXPECT_FALSE(engine_command("/bin/flotilla", spec, std::string("/m\0x", 4), 81));
 }
 
+TEST_F(ServedModelTest, a_command_that_would_not_be_what_it_looks_like_is_not_started) {
+  const auto refused = [](const api::EngineSpec& engine) {
+    api::RunnerSpec asked;
+    asked.engine = engine;
+    const auto command = engine_command("/bin/flotilla", asked, "/m", 81);
+    return command ? std::string() : command.error().message;
+  };
+  EXPECT_EQ(refused({.name = "e", .command = {"sh", "-c", "one\ntwo"}}), "") << "a script";
+  EXPECT_NE(refused({.name = "e"}).find("is empty"), std::string::npos);
+  EXPECT_NE(refused({.name = "e", .command = {"ser\rve"}}).find("program"), std::string::npos);
+  EXPECT_NE(refused({.name = "e", .command = {"serve"}, .cwd = "/opt\n"}).find("cwd"),
+            std::string::npos);
+  EXPECT_NE(refused({.name = "e", .command = {"serve"}, .env = {{"A", std::string(1, '\0')}}})
+                .find("NUL"),
+            std::string::npos);
+}
+
 TEST(ChoosePort, is_one_that_nobody_has) {
   boost::asio::io_context io;
   const auto port = choose_port(io.get_executor());

@@ -81,6 +81,10 @@ std::string fill_place(std::string_view word, std::string_view model, int port) 
   });
 }
 
+bool has_control_characters(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+
 const std::vector<EngineTemplate>& shipped_engines() {
   static const std::vector<EngineTemplate> engines = {
       // Any model but default_model makes it drop the one that it has loaded, and a seed makes it

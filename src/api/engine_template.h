@@ -58,6 +58,9 @@ std::string fill_text(std::string_view text, const EngineValues& values);
 // A word as the agent starts it.
 std::string fill_place(std::string_view word, std::string_view model, int port);
 
+// What no place and no name may hold: a head or a log would take it for more than a part of one.
+bool has_control_characters(std::string_view text);
+
 // Those that we ship: mlx, vllm, llama-server, ollama. An entry of flotilla.yaml of the same name
 // begins with it.
 const std::vector<EngineTemplate>& shipped_engines();

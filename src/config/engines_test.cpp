@@ -59,5 +59,28 @@ TEST(Engines, what_is_wrong_is_named_with_its_line) {
   EXPECT_NE(error_of("[mlx]").find("takes a map"), std::string::npos);
 }
 
+TEST(Engines, what_would_begin_another_line_somewhere_is_refused_where_it_stands) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"health: \"/up\\r\\nHost: x\"", "engines.mlx.health (line 3)"},
+      {"health: \"/up\\u007f\"", "engines.mlx.health (line 3)"},
+      {"health: /up now", "engines.mlx.health (line 3)"},
+      {"health: \"/\\u00fcp\"", "engines.mlx.health (line 3)"},
+      {"base: \"/v1\\n\"", "engines.mlx.base (line 3)"},
+      {"base: 7", "engines.mlx.base (line 3)"},
+      {"cwd: \"/opt\\n\"", "engines.mlx.cwd (line 3)"},
+      {"body_model: \"a\\tb\"", "engines.mlx.body_model (line 3)"},
+      {"program: \"mlx\\r\"", "engines.mlx.program (line 3)"},
+      {"command: [\"mlx\\n\"]", "engines.mlx.command (line 3)"}};
+  for (const auto& [text, where] : wrong) {
+    const std::string error = error_of(std::string("mlx:\n  model: path\n  ") + text + "\n");
+    EXPECT_NE(error.find(where), std::string::npos) << text << ": " << error;
+    EXPECT_EQ(error.find_first_of("\r\n"), std::string::npos) << error;
+  }
+  const auto script = read("mine:\n  command: [sh, -c, \"one\\ntwo\"]\n  env: {A: \"b\\nc\"}\n");
+  ASSERT_TRUE(script) << script.error().message;
+  EXPECT_EQ(script->front().command.back().front(), "one\ntwo");
+  EXPECT_TRUE(read("mlx:\n  health: /up?deep=1\n  base: \"\"\n"));
+}
+
 }  // namespace
 }  // namespace flotilla::config
