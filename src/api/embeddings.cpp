@@ -109,11 +109,12 @@ ForeignEmbeddings read_foreign_embeddings(std::string_view body, std::string_vie
       {.bytes_max = kBytesMax, .values_max = kEmbeddingNumbersMax + json::Limits{}.values_max});
   if (!object) return {.body = std::string(body)};
   ForeignEmbeddings out;
-  const json::Value* usage = object->if_contains("usage");
+  json::Value* usage = object->if_contains("usage");
   if (usage != nullptr && usage->is_object()) {
     json::Fault fault;
     json::Reader counts(usage->get_object(), fault);
     out.prompt_tokens = counts.integer("prompt_tokens", 0, INT64_MAX).value_or(0);
+    json::keep_only(usage->get_object(), {"prompt_tokens", "total_tokens"});
   }
   (*object)["model"] = alias;
   out.body = json::to_text(*object);

@@ -200,12 +200,14 @@ Result<void> check_engine_can(const EngineRequest& request, const std::vector<st
   return {};
 }
 
-std::string engine_body(const EngineRequest& request, const ForeignEngine& engine) {
+std::string engine_body(const EngineRequest& request, const ForeignEngine& engine,
+                        std::string_view cache_salt) {
   std::string more;
   add(more, "model", json_string(engine.model));
   if (request.kind != EngineRequest::Kind::Vectors) {
     more += R"(,"stream":true,"stream_options":{"include_usage":true})";
     if (!request.seed.empty() && !engine.drops_seed) add(more, "seed", request.seed);
+    if (engine.salts_cache && !cache_salt.empty()) add(more, "cache_salt", json_string(cache_salt));
   }
   std::string out;
   out.reserve(request.fields.size() + more.size() + 3);

@@ -18,6 +18,7 @@ struct ForeignEngine {
   std::string model;    // what requests call the model; empty: the first that it lists
   std::string health;   // at its root, answers 200 while it serves; empty: its models are listed
   bool drops_seed = false;
+  bool salts_cache = false;        // by a request's cache_salt it keeps cached prefixes apart
   std::vector<std::string> lacks;  // request fields that it ignores: they are refused
 };
 
@@ -58,7 +59,8 @@ Result<void> check_engine_can(const EngineRequest& request, const std::vector<st
                               std::string_view engine);
 
 // The body that an engine gets: its own model's name and, but for vectors, always streamed with its
-// usage.
-std::string engine_body(const EngineRequest& request, const ForeignEngine& engine);
+// usage. `cache_salt` is for those that know it; empty: none.
+std::string engine_body(const EngineRequest& request, const ForeignEngine& engine,
+                        std::string_view cache_salt);
 
 }  // namespace flotilla::api

@@ -26,7 +26,9 @@ EngineRequest asked(const std::string& members) {
   return read && read->for_engines ? *read->for_engines : EngineRequest{};
 }
 
-std::string body_of(const std::string& members) { return engine_body(asked(members), engine("m")); }
+std::string body_of(const std::string& members) {
+  return engine_body(asked(members), engine("m"), "");
+}
 
 TEST(EngineRequest, is_made_with_the_chat_request_that_the_body_means) {
   const auto read = read_served_chat(
@@ -54,7 +56,7 @@ TEST(EngineRequest, is_made_for_models_alone_that_engines_may_serve) {
 TEST(EngineRequest, becomes_the_engines_own_and_keeps_what_the_client_said) {
   const std::string body =
       engine_body(asked(R"(,"temperature":0.5,"session_id":"s","timeout_s":3,"stream":false)"),
-                  engine("up/stream"));
+                  engine("up/stream"), "");
   EXPECT_EQ(body, R"({"messages":[{"role":"user","content":"hi"}],"temperature":5E-1,)"
                   R"("model":"up/stream","stream":true,"stream_options":{"include_usage":true}})");
 }
@@ -84,7 +86,7 @@ TEST(EngineRequest, of_vectors_all_goes_on_but_the_models_name) {
   EXPECT_EQ(read->chat.n, 2);
   EXPECT_EQ(read->chat.user, "u");
   EXPECT_TRUE(check_engine_can(*read->for_engines, {"n", "logprobs"}, "mlx"));
-  EXPECT_EQ(engine_body(*read->for_engines, engine("m\"")),
+  EXPECT_EQ(engine_body(*read->for_engines, engine("m\""), ""),
             R"({"input":["a",[1,2]],"dimensions":8,"user":"u","model":"m\""})");
 }
 
@@ -94,7 +96,16 @@ TEST(EngineRequest, a_seed_is_sent_only_if_the_client_sent_one) {
   EXPECT_TRUE(has(body_of(R"(,"seed":-7)"), R"("seed":-7)"));
   ForeignEngine drops = engine("m");
   drops.drops_seed = true;
-  EXPECT_FALSE(has(engine_body(asked(R"(,"seed":7)"), drops), "seed"));
+  EXPECT_FALSE(has(engine_body(asked(R"(,"seed":7)"), drops, ""), "seed"));
+}
+
+TEST(EngineRequest, prefixes_are_salted_for_engines_that_know_it) {
+  EXPECT_FALSE(has(engine_body(asked(""), engine("m"), "s"), "cache_salt"));
+  ForeignEngine salts = engine("m");
+  salts.salts_cache = true;
+  EXPECT_TRUE(has(engine_body(asked(R"(,"cache_salt":"theirs")"), salts, "ours"),
+                  R"(,"cache_salt":"ours"})"));
+  EXPECT_FALSE(has(engine_body(asked(""), salts, ""), "cache_salt"));
 }
 
 TEST(EngineRequest, what_the_engine_lacks_is_refused_by_name_where_it_is_asked_for) {

@@ -109,6 +109,7 @@ const std::vector<EngineTemplate>& shipped_engines() {
                    {"--max-model-len", "{context}"},
                    {"--allowed-origins", "[]"},
                    {"--enable-prompt-tokens-details"}},
+       .salts_cache = true,
        // Tools need --enable-auto-tool-choice and a parser of the model's family.
        .lacks = {"tools", "grammar"}},
       {.name = "llama-server",

@@ -25,6 +25,7 @@ struct EngineTemplate {
   std::string base_path = "/v1";
   bool model_by_name = false;  // the engine knows the model by its name: no file is looked for
   bool drops_seed = false;     // a client's seed, too, is not passed on
+  bool salts_cache = false;    // by a request's cache_salt it keeps cached prefixes apart
   std::vector<std::string> lacks = {};  // request fields that it ignores: they are refused
 };
 

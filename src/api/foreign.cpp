@@ -51,6 +51,7 @@ Result<ChoiceRead> rewrite_choice(json::Value& value, std::set<std::int64_t>& be
   ChoiceRead out;
   json::Object* choice = value.if_object();
   if (choice == nullptr) return out;
+  choice->erase("usage");  // some tell it here too
   if (json::Value* reason = choice->if_contains("finish_reason");
       reason != nullptr && reason->is_string()) {
     const std::string_view ours = finish_of(std::string_view(reason->get_string()));
@@ -102,7 +103,7 @@ Result<void> check_probe_answer(int status, std::string_view body) {
     error.message = fmt::format("status {}: {}", status, error.message);
     return fail(std::move(error));
   }
-  ForeignChunks chunks({}, {}, true);
+  ForeignChunks chunks({}, {}, {.usage = true});
   while (!body.empty()) {
     const std::string_view line = body.substr(0, body.find('\n'));
     body.remove_prefix(std::min(body.size(), line.size() + 1));
@@ -138,13 +139,13 @@ std::string_view engine_of_owner(std::string_view owned_by) {
   return {};
 }
 
-ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, bool show_usage)
-    : head_(std::move(head)), served_(std::move(served)), show_usage_(show_usage) {}
+ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, ForeignShown shown)
+    : head_(std::move(head)), served_(std::move(served)), shown_(shown) {}
 
 Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, double elapsed_ms) {
   if (data == "[DONE]") {
     done_ = true;
-    if (!show_usage_ || told_ || !finished_) return Piece{};
+    if (!shown_.usage || told_ || !finished_) return Piece{};
     Piece last{.chunk = json::to_text(json::Object{{"id", head_.id},
                                                    {"object", "chat.completion.chunk"},
                                                    {"created", head_.created},
@@ -161,8 +162,11 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
     error.code = Code::BadGateway;
     return fail(std::move(error));
   }
-  if (const json::Value* usage = chunk->if_contains("usage");
-      usage != nullptr && usage->is_object()) {
+  if (json::Value* usage = chunk->if_contains("usage"); usage != nullptr && usage->is_object()) {
+    // Each has words of its own for what it had cached.
+    json::keep_only(usage->get_object(), {"prompt_tokens", "completion_tokens", "total_tokens",
+                                          "prompt_tokens_details", "completion_tokens_details"});
+    if (!shown_.cached) usage->get_object().erase("prompt_tokens_details");
     usage_ = usage_of(usage->get_object());
     served_.cached_tokens = usage_.cached_tokens;
     const double decode_ms = elapsed_ms - (served_.ttft_ms - served_.queued_ms);
@@ -173,7 +177,7 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   json::Value* choices = chunk->if_contains("choices");
   const bool usage_only =
       choices == nullptr || !choices->is_array() || choices->get_array().empty();
-  if (usage_only && !show_usage_) return Piece{};
+  if (usage_only && !shown_.usage) return Piece{};
   Piece piece{.chunk = {}, .has_text = usage_only};
   bool finishes = false;
   if (!usage_only) {
@@ -189,10 +193,12 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   (*chunk)["created"] = head_.created;
   (*chunk)["model"] = head_.model;
   (*chunk)["object"] = "chat.completion.chunk";  // some call their last one otherwise
-  if (!show_usage_) chunk->erase("usage");
-  for (const char* theirs : {"x_flotilla", "timings", "prompt_progress"}) chunk->erase(theirs);
+  if (!shown_.usage) chunk->erase("usage");
+  // Not theirs that look like ours, nor how long what took them and why (timings, prompt_progress).
+  json::keep_only(*chunk, {"id", "object", "created", "model", "choices", "usage",
+                           "system_fingerprint", "service_tier"});
   piece.chunk = json::to_text(*chunk);
-  if (show_usage_ ? usage_only : finishes) {
+  if (shown_.usage ? usage_only : finishes) {
     add_served(piece.chunk);
   }
   return piece;

@@ -25,12 +25,18 @@ ListedModel first_model(std::string_view models_json);
 // The shipped template of an engine that so names itself in its list; empty: none.
 std::string_view engine_of_owner(std::string_view owned_by);
 
-// One answer's chunks: id, created, model and the names of parts become ours, usage is hidden from
-// a client that did not ask for it, x_flotilla comes with the last chunk: one of ours where an
-// engine that was asked for usage tells none.
+// What of an engine's counts the client gets.
+struct ForeignShown {
+  bool usage = false;   // it asked for it
+  bool cached = false;  // how much of the prompt was cached: no other caller put it there
+};
+
+// One answer's chunks: id, created, model and the names of parts become ours, what OpenAI's clients
+// do not know is left out, x_flotilla comes with the last chunk: one of ours where an engine that
+// was asked for usage tells none.
 class ForeignChunks {
  public:
-  ForeignChunks(AnswerHead head, ServedBy served, bool show_usage);
+  ForeignChunks(AnswerHead head, ServedBy served, ForeignShown shown);
 
   void first_token(double ttft_ms) { served_.ttft_ms = ttft_ms; }
   struct Piece {
@@ -41,16 +47,16 @@ class ForeignChunks {
   // JSON as BadGateway; so does an end that says that the answer is none.
   Result<Piece> rewrite(std::string_view data, double elapsed_ms);
 
-  bool done() const { return done_; }          // [DONE] was seen
-  bool complete() const { return finished_; }  // a finish_reason was seen
-  const Usage& usage() const { return usage_; }
+  bool done() const { return done_; }            // [DONE] was seen
+  bool complete() const { return finished_; }    // a finish_reason was seen
+  const Usage& usage() const { return usage_; }  // without what is not shown of the cache
 
  private:
   void add_served(std::string& chunk);
 
   AnswerHead head_;
   ServedBy served_;
-  const bool show_usage_;
+  const ForeignShown shown_;
   bool told_ = false;  // who served
   bool done_ = false;
   bool finished_ = false;

@@ -14,7 +14,7 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 TEST(ForeignChunks, counts_below_nothing_are_nothing) {
-  ForeignChunks chunks({}, {}, true);
+  ForeignChunks chunks({}, {}, {.usage = true});
   ASSERT_TRUE(chunks.rewrite(
       R"({"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":9223372036854775807}})", 1));
   EXPECT_EQ(chunks.usage().prompt_tokens, 0);
@@ -60,7 +60,7 @@ constexpr const char* kUsage =
     R"({"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2}}})";
 
 TEST(ForeignChunks, id_and_model_become_ours) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {});
   const auto out = chunks.rewrite(kText, 10);
   ASSERT_TRUE(out);
   EXPECT_TRUE(has(out->chunk, R"("id":"chatcmpl-1")"));
@@ -71,7 +71,7 @@ TEST(ForeignChunks, id_and_model_become_ours) {
 }
 
 TEST(ForeignChunks, usage_is_hidden_from_a_client_that_did_not_ask_and_yet_counted) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {.cached = true});
   const auto finish = chunks.rewrite(kFinish, 10);
   EXPECT_TRUE(has(finish->chunk, "x_flotilla"));
   EXPECT_EQ(chunks.rewrite(kUsage, 20)->chunk, "");
@@ -84,15 +84,49 @@ TEST(ForeignChunks, usage_is_hidden_from_a_client_that_did_not_ask_and_yet_count
 }
 
 TEST(ForeignChunks, usage_is_shown_to_a_client_that_asked_with_who_served_in_the_last_chunk) {
-  ForeignChunks chunks(head(), served(), true);
+  ForeignChunks chunks(head(), served(), {.usage = true, .cached = true});
   EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
   const auto usage = chunks.rewrite(kUsage, 20);
   EXPECT_TRUE(has(usage->chunk, R"("total_tokens":8)"));
   EXPECT_TRUE(has(usage->chunk, R"("node":"gpu")"));
 }
 
+// As llama-server, DeepSeek's and Kimi's servers tell it.
+TEST(ForeignChunks, what_another_had_cached_is_told_by_no_name) {
+  for (const bool usage : {true, false}) {
+    ForeignChunks chunks(head(), served(), {.usage = usage});
+    std::string all;
+    for (
+        const char* data :
+        {R"({"choices":[{"index":0,"delta":{"content":"Hi"},"usage":{"cached_tokens":77}}],"__verbose":{"tokens_cached":77},"prompt_progress":{"cache":77}})",
+         R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"timings":{"cache_n":77},"usage":{"prompt_tokens":90,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":77}}})",
+         R"({"choices":[],"tokens_cached":77,"timings":{"cache_n":77},"usage":{"prompt_tokens":90,"completion_tokens":1,"total_tokens":91,"completion_tokens_details":{"reasoning_tokens":1},"prompt_cache_hit_tokens":77,"cache_read_input_tokens":77,"prompt_tokens_details":{"cached_tokens":77}}})",
+         "[DONE]"}) {
+      const auto piece = chunks.rewrite(data, 1);
+      ASSERT_TRUE(piece) << piece.error().message;
+      all += piece->chunk;
+    }
+    EXPECT_FALSE(has(all, "77")) << all;
+    EXPECT_TRUE(has(all, R"("cached_tokens":0)")) << "in x_flotilla";
+    EXPECT_EQ(has(all, R"("usage":{"prompt_tokens":90,"completion_tokens":1,"total_tokens":91,)"
+                       R"("completion_tokens_details":{"reasoning_tokens":1}})"),
+              usage)
+        << all;
+    EXPECT_EQ(chunks.usage().prompt_tokens, 90);
+    EXPECT_EQ(chunks.usage().cached_tokens, 0) << "nor counted where keys may look";
+  }
+}
+
+TEST(ForeignChunks, what_the_caller_itself_had_cached_is_told) {
+  ForeignChunks chunks(head(), served(), {.usage = true, .cached = true});
+  ASSERT_TRUE(chunks.rewrite(kFinish, 10));
+  const auto usage = chunks.rewrite(kUsage, 20);
+  EXPECT_TRUE(has(usage->chunk, R"("prompt_tokens_details":{"cached_tokens":2})"));
+  EXPECT_TRUE(has(usage->chunk, R"("resumed":false,"cached_tokens":2)")) << usage->chunk;
+}
+
 TEST(ForeignChunks, who_served_is_told_though_the_engine_tells_no_usage) {
-  ForeignChunks chunks(head(), served(), true);
+  ForeignChunks chunks(head(), served(), {.usage = true, .cached = true});
   EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
   const auto last = chunks.rewrite("[DONE]", 11);
   EXPECT_TRUE(has(last->chunk, R"("choices":[],"x_flotilla")")) << last->chunk;
@@ -100,7 +134,7 @@ TEST(ForeignChunks, who_served_is_told_though_the_engine_tells_no_usage) {
 }
 
 TEST(ForeignChunks, the_role_is_told_once_and_is_no_text_and_thoughts_have_our_name) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {});
   const auto role =
       chunks.rewrite(R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})", 1);
   EXPECT_FALSE(role->has_text);
@@ -115,7 +149,7 @@ TEST(ForeignChunks, the_role_is_told_once_and_is_no_text_and_thoughts_have_our_n
 
 TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
   const auto end = [](std::string_view reason) {
-    ForeignChunks chunks(head(), served(), false);
+    ForeignChunks chunks(head(), served(), {});
     return chunks.rewrite(
         fmt::format(R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason),
         1);
@@ -127,7 +161,7 @@ TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
 }
 
 TEST(ForeignChunks, an_error_event_and_what_is_not_json_are_errors) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {});
   const auto error = chunks.rewrite(R"({"error":{"message":"out of memory"}})", 1);
   ASSERT_FALSE(error);
   EXPECT_TRUE(has(error.error().message, "out of memory"));

@@ -13,8 +13,9 @@ namespace flotilla::config {
 namespace {
 
 constexpr std::size_t kWordsMax = 200;
-constexpr std::string_view kKeys[] = {"program", "command", "cwd",   "env",  "body_model",
-                                      "health",  "base",    "model", "seed", "lacks"};
+constexpr std::string_view kKeys[] = {"program",    "command",  "cwd",  "env",
+                                      "body_model", "health",   "base", "model",
+                                      "seed",       "prefixes", "lacks"};
 
 std::unexpected<Error> wrong(const Node& at, std::string_view where, std::string_view what) {
   return fail(Code::InvalidArgument, fmt::format("{} (line {}) {}", where, at.at.line, what));
@@ -80,6 +81,8 @@ class EngineReader {
     if (member.key == "model")
       return take_choice(member, place, "path", "name", out_.model_by_name);
     if (member.key == "seed") return take_choice(member, place, "client", "never", out_.drops_seed);
+    if (member.key == "prefixes")
+      return take_choice(member, place, "shared", "salted", out_.salts_cache);
     if (member.key == "program") return take_program(member, place);
     if (member.key == "cwd") return take_cwd(member, place);
     if (member.key == "health") return take_target(member, place, out_.health);
@@ -239,6 +242,7 @@ std::string engines_schema() {
          R"x("base": {"type": "string", "pattern": "^(/[!-~]*)?$"}, )x"
          R"x("model": {"enum": ["path", "name"]}, )x"
          R"x("seed": {"enum": ["client", "never"]}, )x"
+         R"x("prefixes": {"enum": ["shared", "salted"]}, )x"
          R"x("lacks": {"type": "array", "items": {"enum": [)x" +
          fields + "]}}}}";
 }

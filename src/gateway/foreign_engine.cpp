@@ -2,6 +2,7 @@
 
 #include "api/error_body.h"
 #include "api/foreign.h"
+#include "gateway/key_use.h"
 #include "gateway/parse_body.h"
 #include "gateway/relay.h"
 #include "http/sse.h"
@@ -32,15 +33,16 @@ http::Request engine_request(const ChatJob& job, const LaunchRuntime& place, std
 // another replica may begin anew.
 class ForeignAnswer {
  public:
-  ForeignAnswer(ChatJob& job, ChatAnswer& answer, const NodeId& node, const Clock& clock)
+  ForeignAnswer(ChatJob& job, ChatAnswer& answer, const LaunchRuntime& place, const Clock& clock)
       : job_(job),
         answer_(answer),
         clock_(clock),
         sent_(clock.now()),
         chunks_(
             {.id = "chatcmpl-" + job.request_id, .created = job.created_unix_s, .model = job.alias},
-            {.node = node.str(), .replica = node.str(), .queued_ms = job.queued_ms},
-            job.include_usage || !job.stream) {}
+            {.node = place.node.str(), .replica = place.node.str(), .queued_ms = job.queued_ms},
+            {.usage = job.include_usage || !job.stream,
+             .cached = job.cache_shared || place.engine->salts_cache}) {}
 
   void take(std::string_view block) {
     const std::string data = http::sse_data(block);
@@ -132,7 +134,9 @@ Task<std::string> engine_body_of(ChatJob& job, const api::ForeignEngine& engine)
   }
   if (auto can = api::check_engine_can(*job.for_engines, engine.lacks, engine.name); !can)
     co_return fail(can.error());
-  co_return api::engine_body(*job.for_engines, engine);
+  const bool salted = engine.salts_cache && !job.cache_group.empty();
+  co_return api::engine_body(*job.for_engines, engine,
+                             salted ? cache_salt(job.cache_secret, job.cache_group) : "");
 }
 
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
@@ -147,7 +151,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
     co_return end;
   }
   http::Request request = engine_request(job, place, std::move(*body));
-  ForeignAnswer reading(job, answer, place.node, clock);
+  ForeignAnswer reading(job, answer, place, clock);
   auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
   if (!opened) co_return failed(opened.error());
   http::ClientStream& stream = **opened;

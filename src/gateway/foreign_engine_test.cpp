@@ -73,7 +73,27 @@ TEST_F(EngineBody, of_a_large_request_to_a_late_engine_is_made_once_and_beside_t
   ask();
   io_.run();
   ASSERT_TRUE(body_ && *body_);
-  EXPECT_EQ(**body_, api::engine_body(*job_.for_engines, engine_));
+  EXPECT_EQ(**body_, api::engine_body(*job_.for_engines, engine_, ""));
+}
+
+TEST_F(EngineBody, has_the_salt_of_its_cache_group_and_not_the_groups_name) {
+  job_.body = chat(1);
+  job_.cache_secret = "secret";
+  engine_.salts_cache = true;
+  std::vector<std::string> bodies;
+  for (const char* group : {"", "key-1", "key-1", "group team"}) {
+    job_.cache_group = group;
+    ask();
+    io_.run();
+    ASSERT_TRUE(body_ && *body_);
+    bodies.push_back(**body_);
+    EXPECT_EQ(bodies.back().find("key-1"), std::string::npos);
+    EXPECT_EQ(bodies.back().find("team"), std::string::npos);
+  }
+  EXPECT_EQ(bodies[0].find("cache_salt"), std::string::npos);
+  EXPECT_NE(bodies[1].find(R"("cache_salt":")"), std::string::npos);
+  EXPECT_EQ(bodies[1], bodies[2]);
+  EXPECT_NE(bodies[2], bodies[3]);
 }
 
 TEST_F(EngineBody, is_refused_for_what_this_engine_lacks) {

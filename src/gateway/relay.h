@@ -48,6 +48,8 @@ struct ChatJob {
   std::string alias;               // as the client wrote it
   std::string request_id;
   std::string cache_group;
+  std::string_view cache_secret;    // of cache_salt()
+  bool cache_shared = false;        // is_cache_shared()
   api::TraceContext trace_context;  // passed on
   std::int64_t created_unix_s = 0;
   std::uint64_t seed = 0;

@@ -44,6 +44,7 @@ struct Service {
   UsageTally& tally;
   std::set<std::string> keys_under_way = {};  // ids and names of keys that are being written
   std::string own_secret;                     // opens /v1 for what the server asks of itself
+  std::string cache_secret;                   // of what engines are told of cache groups
   Transfers& transfers;
   History& history;
   Metrics& metrics;

@@ -101,6 +101,9 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
 
   ChatJob& job = options.job;
   job.cache_group = std::move(use.cache_group);
+  job.cache_secret = service.cache_secret;
+  job.cache_shared =
+      is_cache_shared(service.keys, service.guard.has_token(), options.pool->generation().load);
   job.alias = chat.model;
   job.request_id = trace->id();
   job.trace = std::move(trace);

@@ -98,7 +98,7 @@ void foreign_body(std::string_view bytes) {
     CHECK(read->for_engines.has_value());
     const auto can = api::check_engine_can(*read->for_engines, engine.lacks, "");
     if (!can) check_error(can.error());
-    CHECK(api::read_model_name(api::engine_body(*read->for_engines, engine)).value_or("") ==
+    CHECK(api::read_model_name(api::engine_body(*read->for_engines, engine, "salt")).value_or("") ==
           "theirs");
   }
 }
