@@ -828,6 +828,7 @@ export interface ServedBy {
   ttft_ms: number;
   tokens_per_s: number;
   resumed: boolean;
+  // Of the prompt. 0 too where an engine's cache may show what others asked.
   cached_tokens: number;
 }
 
@@ -835,6 +836,7 @@ export interface ChatUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
+  // Absent where an engine tells none, or its cache may show what others asked.
   prompt_tokens_details?: {
     cached_tokens: number;
   };

@@ -5,16 +5,38 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
 
+#include "api/engine_template.h"
 #include "base/check.h"
 
 namespace flotilla::agent {
 namespace {
 
-using boost::asio::ip::tcp;
+// Scripts have lines; what is the name of a thing has none.
+Result<void> check_engine(const api::EngineSpec& engine, const platform::Command& command) {
+  const auto has_nul = [](const std::string& text) { return text.find('\0') != text.npos; };
+  const auto variable_has_nul = [&](const auto& variable) {
+    return has_nul(variable.first) || has_nul(variable.second);
+  };
+  const char* wrong = nullptr;
+  if (engine.command.empty()) {
+    wrong = "its command is empty";
+  } else if (api::has_control_characters(engine.command.front())) {
+    wrong = "its program has control characters";
+  } else if (api::has_control_characters(engine.cwd)) {
+    wrong = "its cwd has control characters";
+  } else if (std::ranges::any_of(command.arguments, has_nul) ||
+             std::ranges::any_of(command.env, variable_has_nul)) {
+    wrong = "its command or env holds a NUL byte";
+  }
+  if (wrong == nullptr) return {};
+  return fail(Code::InvalidArgument,
+              fmt::format("engine {} cannot be started: {}", engine.name, wrong));
+}
 
 }  // namespace
 
 Result<int> choose_port(Executor executor) {
+  using boost::asio::ip::tcp;
   tcp::acceptor acceptor(executor);
   boost::system::error_code error;
   acceptor.open(tcp::v4(), error);
@@ -40,11 +62,7 @@ Result<platform::Command> engine_command(const std::filesystem::path& flotilla,
   command.env = spec.env;
   for (const auto& [name, text] : engine.env)
     command.env[name] = api::fill_place(text, model.string(), port);
-  const auto has_nul = [](const std::string& text) { return text.find('\0') != text.npos; };
-  if (engine.command.empty() || std::ranges::any_of(command.arguments, has_nul))
-    return fail(Code::InvalidArgument,
-                fmt::format("engine {} cannot be started: its command is empty or holds a NUL byte",
-                            engine.name));
+  if (auto may = check_engine(engine, command); !may) return fail(may.error());
   return command;
 }
 

@@ -79,6 +79,19 @@ TEST_F(ServedModelTest, a_name_is_not_looked_for) {
   const auto served = find_served(spec);
   ASSERT_TRUE(served) << served.error().message;
   EXPECT_EQ(served->files.first, "llama3.2:1b");
+  const auto answer = answer_preflight({.request = 1, .spec = spec});
+  EXPECT_TRUE(answer.model_present && answer.fits);
+  EXPECT_EQ(answer.verdict, "mlx finds its model by name");
+  EXPECT_EQ(answer.need_bytes, 0);
+}
+
+TEST_F(ServedModelTest, what_was_not_asked_of_an_engine_that_knows_names_is_looked_for) {
+  spec.engine = engine();
+  spec.engine->model_by_name = true;
+  spec.engine->folders_only = true;
+  spec.model = "folder";
+  const auto answer = answer_preflight({.request = 1, .spec = spec});
+  EXPECT_TRUE(answer.folder) << answer.verdict;
 }
 
 TEST_F(ServedModelTest, a_name_is_no_option_of_the_engine) {
@@ -115,6 +128,23 @@ TEST_F(ServedModelTest, the_command_is_the_holders_with_the_models_place_and_the
   EXPECT_EQ(command->env.at("AT"), "127.0.0.1:81");
   EXPECT_EQ(command->env.at("OMP_NUM_THREADS"), "2");
   EXPECT_FALSE(engine_command("/bin/flotilla", spec, std::string("/m\0x", 4), 81));
+}
+
+TEST_F(ServedModelTest, a_command_that_would_not_be_what_it_looks_like_is_not_started) {
+  const auto refused = [](const api::EngineSpec& engine) {
+    api::RunnerSpec asked;
+    asked.engine = engine;
+    const auto command = engine_command("/bin/flotilla", asked, "/m", 81);
+    return command ? std::string() : command.error().message;
+  };
+  EXPECT_EQ(refused({.name = "e", .command = {"sh", "-c", "one\ntwo"}}), "") << "a script";
+  EXPECT_NE(refused({.name = "e"}).find("is empty"), std::string::npos);
+  EXPECT_NE(refused({.name = "e", .command = {"ser\rve"}}).find("program"), std::string::npos);
+  EXPECT_NE(refused({.name = "e", .command = {"serve"}, .cwd = "/opt\n"}).find("cwd"),
+            std::string::npos);
+  EXPECT_NE(refused({.name = "e", .command = {"serve"}, .env = {{"A", std::string(1, '\0')}}})
+                .find("NUL"),
+            std::string::npos);
 }
 
 TEST(ChoosePort, is_one_that_nobody_has) {

@@ -73,9 +73,15 @@ Result<void> fill_folder(api::PreflightAnswer& answer, const api::RunnerSpec& sp
   return {};
 }
 
+// Sets the verdict too where there is nothing to add up.
 Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
-  answer.disk_free_bytes = disk_free(spec.models_dir);
   const auto served = find_served(spec);
+  if (served && served->by_name) {
+    answer.model_present = answer.fits = true;
+    answer.verdict = fmt::format("{} finds its model by name", spec.engine->name);
+    return {};
+  }
+  answer.disk_free_bytes = disk_free(spec.models_dir);
   if (!served) return fail(served.error());
   const model::ModelFileSet* files = &served->files;
   answer.model_present = true;
@@ -174,20 +180,11 @@ api::PreflightAnswer answer_preflight(const api::Preflight& question,
     answer.verdict = "synthetic: needs no model";
     return answer;
   }
-  if (question.spec.engine && question.spec.engine->model_by_name) {
-    if (const auto served = find_served(question.spec); !served) {
-      answer.verdict = served.error().message;
-      return answer;
-    }
-    answer.model_present = true;
-    answer.fits = true;
-    answer.verdict = fmt::format("{} finds its model by name", question.spec.engine->name);
-    return answer;
-  }
   if (const auto filled = fill(answer, question.spec); !filled) {
     answer.verdict = filled.error().message;
     return answer;
   }
+  if (!answer.verdict.empty()) return answer;
   answer.fits = answer.need_bytes <= answer.free_bytes;
   answer.verdict = fmt::format(
       "{}: weights {} + KV {} (context {} × width {}, {}) + buffers {} = {}; free {} of {}{}{}",

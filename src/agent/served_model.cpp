@@ -1,8 +1,8 @@
 #include "agent/served_model.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include "api/engine_template.h"
 
 namespace flotilla::agent {
 
@@ -12,15 +12,14 @@ Result<ServedModel> find_served(const api::RunnerSpec& spec) {
   const bool engine_asked = spec.engine && !spec.engine->folders_only;
   if (engine_asked && spec.engine->model_by_name) {
     // It becomes a word of a command line.
-    const auto control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
     if (spec.model.empty() || spec.model.front() == '-' ||
-        std::ranges::any_of(spec.model, control)) {
+        api::has_control_characters(spec.model)) {
       return fail(Code::InvalidArgument,
                   fmt::format("model: this is no name that {} may be given; a name is not empty, "
                               "does not begin with - and has no control characters",
                               spec.engine->name));
     }
-    out.by_engine = true;
+    out.by_engine = out.by_name = true;
     out.files.first = spec.model;
     return out;
   }

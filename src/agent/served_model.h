@@ -9,6 +9,7 @@ namespace flotilla::agent {
 struct ServedModel {
   model::ModelFileSet files = {};  // `first` is what the engine is given
   bool by_engine = false;          // the spec's, not our runner
+  bool by_name = false;            // that engine finds the model itself: `first` is no path
   bool folder = false;             // config.json and *.safetensors
 };
 

@@ -9,6 +9,7 @@
 
 #include "api/json.h"
 #include "api/json_text.h"
+#include "api/openai_body.h"
 
 namespace flotilla::api {
 namespace {
@@ -55,8 +56,12 @@ void append_vector(std::string& out, const std::vector<float>& vector, bool base
 Result<EmbeddingsRequest> parse_embeddings_request(std::string_view body) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());
+  return read_embeddings_request(*object);
+}
+
+Result<EmbeddingsRequest> read_embeddings_request(const json::Object& body) {
   json::Fault fault;
-  json::Reader in(*object, fault);
+  json::Reader in(body, fault);
   EmbeddingsRequest out;
   in.require("model", "the alias of a loaded model");
   out.model = in.string("model", kNameMax).value_or("");
@@ -104,11 +109,12 @@ ForeignEmbeddings read_foreign_embeddings(std::string_view body, std::string_vie
       {.bytes_max = kBytesMax, .values_max = kEmbeddingNumbersMax + json::Limits{}.values_max});
   if (!object) return {.body = std::string(body)};
   ForeignEmbeddings out;
-  const json::Value* usage = object->if_contains("usage");
+  json::Value* usage = object->if_contains("usage");
   if (usage != nullptr && usage->is_object()) {
     json::Fault fault;
     json::Reader counts(usage->get_object(), fault);
     out.prompt_tokens = counts.integer("prompt_tokens", 0, INT64_MAX).value_or(0);
+    json::keep_only(usage->get_object(), {"prompt_tokens", "total_tokens"});
   }
   (*object)["model"] = alias;
   out.body = json::to_text(*object);

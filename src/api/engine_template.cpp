@@ -81,6 +81,10 @@ std::string fill_place(std::string_view word, std::string_view model, int port) 
   });
 }
 
+bool has_control_characters(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+
 const std::vector<EngineTemplate>& shipped_engines() {
   static const std::vector<EngineTemplate> engines = {
       // Any model but default_model makes it drop the one that it has loaded, and a seed makes it
@@ -105,6 +109,7 @@ const std::vector<EngineTemplate>& shipped_engines() {
                    {"--max-model-len", "{context}"},
                    {"--allowed-origins", "[]"},
                    {"--enable-prompt-tokens-details"}},
+       .salts_cache = true,
        // Tools need --enable-auto-tool-choice and a parser of the model's family.
        .lacks = {"tools", "grammar"}},
       {.name = "llama-server",
@@ -159,30 +164,6 @@ std::string how_to_configure(std::string_view name) {
       "and "
       "start flotilla serve anew",
       name);
-}
-
-const std::vector<std::string_view>& refusable_fields() {
-  static const std::vector<std::string_view> fields = {"chat_template_kwargs",
-                                                       "continue_final_message",
-                                                       "enable_thinking",
-                                                       "frequency_penalty",
-                                                       "grammar",
-                                                       "ignore_eos",
-                                                       "logit_bias",
-                                                       "logprobs",
-                                                       "min_p",
-                                                       "n",
-                                                       "parallel_tool_calls",
-                                                       "presence_penalty",
-                                                       "reasoning_effort",
-                                                       "repetition_penalty",
-                                                       "response_format",
-                                                       "seed",
-                                                       "stop",
-                                                       "tool_choice",
-                                                       "tools",
-                                                       "top_k"};
-  return fields;
 }
 
 }  // namespace flotilla::api

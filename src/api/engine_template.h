@@ -25,6 +25,7 @@ struct EngineTemplate {
   std::string base_path = "/v1";
   bool model_by_name = false;  // the engine knows the model by its name: no file is looked for
   bool drops_seed = false;     // a client's seed, too, is not passed on
+  bool salts_cache = false;    // by a request's cache_salt it keeps cached prefixes apart
   std::vector<std::string> lacks = {};  // request fields that it ignores: they are refused
 };
 
@@ -58,6 +59,9 @@ std::string fill_text(std::string_view text, const EngineValues& values);
 // A word as the agent starts it.
 std::string fill_place(std::string_view word, std::string_view model, int port);
 
+// What no place and no name may hold: a head or a log would take it for more than a part of one.
+bool has_control_characters(std::string_view text);
+
 // Those that we ship: mlx, vllm, llama-server, ollama. An entry of flotilla.yaml of the same name
 // begins with it.
 const std::vector<EngineTemplate>& shipped_engines();
@@ -67,8 +71,5 @@ const EngineTemplate* find_engine(const std::vector<EngineTemplate>& engines,
 std::string_view engine_for_folders(std::string_view platform);
 // What to write into flotilla.yaml where `name` is not there.
 std::string how_to_configure(std::string_view name);
-
-// Fields of a chat request that an engine may lack. The names that lists of `lacks` take.
-const std::vector<std::string_view>& refusable_fields();
 
 }  // namespace flotilla::api

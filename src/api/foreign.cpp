@@ -20,39 +20,6 @@ std::int64_t count_of(const json::Object& object, std::string_view name) {
   return std::clamp<std::int64_t>(value->get_int64(), 0, kMost);
 }
 
-// Whether a client's field goes on to an engine. Others are unknown to our clients' APIs, and may
-// mean to an engine what no client should say: another's slot or cache, a host to fetch from.
-bool passes_on(std::string_view field) {
-  constexpr std::string_view fields[] = {"messages",
-                                         "max_tokens",
-                                         "max_completion_tokens",
-                                         "temperature",
-                                         "top_p",
-                                         "top_k",
-                                         "min_p",
-                                         "seed",
-                                         "stop",
-                                         "n",
-                                         "logprobs",
-                                         "top_logprobs",
-                                         "logit_bias",
-                                         "presence_penalty",
-                                         "frequency_penalty",
-                                         "repetition_penalty",
-                                         "tools",
-                                         "tool_choice",
-                                         "parallel_tool_calls",
-                                         "response_format",
-                                         "grammar",
-                                         "reasoning_effort",
-                                         "enable_thinking",
-                                         "chat_template_kwargs",
-                                         "continue_final_message",
-                                         "ignore_eos",
-                                         "user"};
-  return std::ranges::find(fields, field) != std::end(fields);
-}
-
 // OpenAI's words for an end. Empty: the engine says that this is no answer.
 std::string_view finish_of(std::string_view theirs) {
   constexpr std::pair<std::string_view, std::string_view> others[] = {
@@ -84,6 +51,7 @@ Result<ChoiceRead> rewrite_choice(json::Value& value, std::set<std::int64_t>& be
   ChoiceRead out;
   json::Object* choice = value.if_object();
   if (choice == nullptr) return out;
+  choice->erase("usage");  // some tell it here too
   if (json::Value* reason = choice->if_contains("finish_reason");
       reason != nullptr && reason->is_string()) {
     const std::string_view ours = finish_of(std::string_view(reason->get_string()));
@@ -118,90 +86,7 @@ Usage usage_of(const json::Object& object) {
   return usage;
 }
 
-// Whether a field asks for more than what every engine does without being asked.
-bool asks(std::string_view field, const json::Value& value) {
-  if (value.is_null()) return false;
-  if (const auto* on = value.if_bool()) return *on != (field == "parallel_tool_calls");
-  if (const auto* list = value.if_array()) return !list->empty();
-  if (field == "response_format") {
-    const auto* object = value.if_object();
-    const json::Value* type = object == nullptr ? nullptr : object->if_contains("type");
-    return type == nullptr || !type->is_string() || type->get_string() != "text";
-  }
-  if (const auto* object = value.if_object()) return !object->empty();
-  if (const auto* text = value.if_string())
-    return !text->empty() && !(field == "tool_choice" && (*text == "auto" || *text == "none"));
-  const double number = value.is_double()  ? value.get_double()
-                        : value.is_int64() ? static_cast<double>(value.get_int64())
-                                           : 2;
-  if (field == "seed") return true;
-  const double idle = field == "n" || field == "repetition_penalty" ? 1 : 0;
-  return number != idle;
-}
-
-Result<void> check_fields(const json::Object& body, const std::vector<std::string>& lacks,
-                          std::string_view engine) {
-  for (const std::string& field : lacks) {
-    const json::Value* value = body.if_contains(field);
-    if (value == nullptr || !asks(field, *value)) continue;
-    return fail(Error{
-        .code = Code::InvalidArgument,
-        .message = fmt::format("this model is served by {}, which does not know {}; leave it out",
-                               engine.empty() ? "another engine" : engine, field),
-        .param = field,
-        .reason = "not_supported_by_engine"});
-  }
-  return {};
-}
-
-// What our clients say in one word and other engines in another.
-void rename_fields(json::Object& body) {
-  if (const json::Value* thinks = body.if_contains("enable_thinking")) {
-    // Copied: a new member moves the others.
-    const json::Value asked = *thinks;
-    body.erase("enable_thinking");
-    if (asked.is_bool()) {
-      json::Value& arguments = body["chat_template_kwargs"];
-      if (!arguments.is_object()) arguments = json::Object();
-      arguments.get_object().emplace("enable_thinking", asked.get_bool());
-    }
-  }
-  const json::Value* goes_on = body.if_contains("continue_final_message");
-  if (goes_on != nullptr && goes_on->is_bool() && goes_on->get_bool())
-    body["add_generation_prompt"] = false;
-}
-
 }  // namespace
-
-Result<void> check_engine_can(std::string_view client_body, const std::vector<std::string>& lacks,
-                              std::string_view engine) {
-  if (lacks.empty()) return {};
-  const auto body = json::parse_object(client_body);
-  if (!body) return fail(body.error());
-  return check_fields(*body, lacks, engine);
-}
-
-Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine) {
-  const auto asked = json::parse_object(client_body);
-  if (!asked) return fail(asked.error());
-  if (asked->contains("raw")) {
-    return fail(Error{.code = Code::InvalidArgument,
-                      .message = "this model is served by another engine, which gets chat requests "
-                                 "only; use /v1/chat/completions",
-                      .param = "prompt",
-                      .reason = "not_supported_by_engine"});
-  }
-  if (auto can = check_fields(*asked, engine.lacks, engine.name); !can) return fail(can.error());
-  json::Object body;
-  for (const auto& member : *asked)
-    if (passes_on(member.key())) body.insert(member);
-  if (engine.drops_seed) body.erase("seed");
-  rename_fields(body);
-  body["model"] = engine.model;
-  body["stream"] = true;
-  body["stream_options"] = json::Object{{"include_usage", true}};
-  return json::to_text(body);
-}
 
 std::string probe_chat_body(const ForeignEngine& engine, std::string_view text, int tokens) {
   json::Object message{{"role", "user"}, {"content", text}};
@@ -218,7 +103,7 @@ Result<void> check_probe_answer(int status, std::string_view body) {
     error.message = fmt::format("status {}: {}", status, error.message);
     return fail(std::move(error));
   }
-  ForeignChunks chunks({}, {}, true);
+  ForeignChunks chunks({}, {}, {.usage = true});
   while (!body.empty()) {
     const std::string_view line = body.substr(0, body.find('\n'));
     body.remove_prefix(std::min(body.size(), line.size() + 1));
@@ -254,13 +139,13 @@ std::string_view engine_of_owner(std::string_view owned_by) {
   return {};
 }
 
-ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, bool show_usage)
-    : head_(std::move(head)), served_(std::move(served)), show_usage_(show_usage) {}
+ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, ForeignShown shown)
+    : head_(std::move(head)), served_(std::move(served)), shown_(shown) {}
 
 Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, double elapsed_ms) {
   if (data == "[DONE]") {
     done_ = true;
-    if (!show_usage_ || told_ || !finished_) return Piece{};
+    if (!shown_.usage || told_ || !finished_) return Piece{};
     Piece last{.chunk = json::to_text(json::Object{{"id", head_.id},
                                                    {"object", "chat.completion.chunk"},
                                                    {"created", head_.created},
@@ -277,8 +162,11 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
     error.code = Code::BadGateway;
     return fail(std::move(error));
   }
-  if (const json::Value* usage = chunk->if_contains("usage");
-      usage != nullptr && usage->is_object()) {
+  if (json::Value* usage = chunk->if_contains("usage"); usage != nullptr && usage->is_object()) {
+    // Each has words of its own for what it had cached.
+    json::keep_only(usage->get_object(), {"prompt_tokens", "completion_tokens", "total_tokens",
+                                          "prompt_tokens_details", "completion_tokens_details"});
+    if (!shown_.cached) usage->get_object().erase("prompt_tokens_details");
     usage_ = usage_of(usage->get_object());
     served_.cached_tokens = usage_.cached_tokens;
     const double decode_ms = elapsed_ms - (served_.ttft_ms - served_.queued_ms);
@@ -289,7 +177,7 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   json::Value* choices = chunk->if_contains("choices");
   const bool usage_only =
       choices == nullptr || !choices->is_array() || choices->get_array().empty();
-  if (usage_only && !show_usage_) return Piece{};
+  if (usage_only && !shown_.usage) return Piece{};
   Piece piece{.chunk = {}, .has_text = usage_only};
   bool finishes = false;
   if (!usage_only) {
@@ -305,10 +193,12 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   (*chunk)["created"] = head_.created;
   (*chunk)["model"] = head_.model;
   (*chunk)["object"] = "chat.completion.chunk";  // some call their last one otherwise
-  if (!show_usage_) chunk->erase("usage");
-  for (const char* theirs : {"x_flotilla", "timings", "prompt_progress"}) chunk->erase(theirs);
+  if (!shown_.usage) chunk->erase("usage");
+  // Not theirs that look like ours, nor how long what took them and why (timings, prompt_progress).
+  json::keep_only(*chunk, {"id", "object", "created", "model", "choices", "usage",
+                           "system_fingerprint", "service_tier"});
   piece.chunk = json::to_text(*chunk);
-  if (show_usage_ ? usage_only : finishes) {
+  if (shown_.usage ? usage_only : finishes) {
     add_served(piece.chunk);
   }
   return piece;

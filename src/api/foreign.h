@@ -3,33 +3,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "api/chat_chunks.h"
+#include "api/engine_request.h"
 #include "base/result.h"
 
 // Other engines' OpenAI dialect, made ours event by event.
 namespace flotilla::api {
-
-// An engine that is not ours, as requests meet it.
-struct ForeignEngine {
-  std::string name;     // its template's; of an http node what it says it is; empty: not known
-  std::string where;    // its URL or address, for messages
-  std::string api_key;  // empty: it wants none
-  std::string model;    // what requests call the model; empty: the first that it lists
-  std::string health;   // at its root, answers 200 while it serves; empty: its models are listed
-  bool drops_seed = false;
-  std::vector<std::string> lacks;  // request fields that it ignores: they are refused
-};
-
-// InvalidArgument names the first field that asks for what `lacks` says, and the engine.
-Result<void> check_engine_can(std::string_view client_body, const std::vector<std::string>& lacks,
-                              std::string_view engine);
-
-// The client's body as a foreign engine gets it: its own model name, always streamed, usage asked
-// for, of the fields those that OpenAI's clients and ours know, what others call otherwise renamed.
-// What the engine lacks is refused.
-Result<std::string> foreign_chat_body(std::string_view client_body, const ForeignEngine& engine);
 
 // A request for a few tokens, streamed as all are: does the engine answer?
 std::string probe_chat_body(const ForeignEngine& engine, std::string_view text, int tokens);
@@ -45,12 +25,18 @@ ListedModel first_model(std::string_view models_json);
 // The shipped template of an engine that so names itself in its list; empty: none.
 std::string_view engine_of_owner(std::string_view owned_by);
 
-// One answer's chunks: id, created, model and the names of parts become ours, usage is hidden from
-// a client that did not ask for it, x_flotilla comes with the last chunk: one of ours where an
-// engine that was asked for usage tells none.
+// What of an engine's counts the client gets.
+struct ForeignShown {
+  bool usage = false;   // it asked for it
+  bool cached = false;  // how much of the prompt was cached: no other caller put it there
+};
+
+// One answer's chunks: id, created, model and the names of parts become ours, what OpenAI's clients
+// do not know is left out, x_flotilla comes with the last chunk: one of ours where an engine that
+// was asked for usage tells none.
 class ForeignChunks {
  public:
-  ForeignChunks(AnswerHead head, ServedBy served, bool show_usage);
+  ForeignChunks(AnswerHead head, ServedBy served, ForeignShown shown);
 
   void first_token(double ttft_ms) { served_.ttft_ms = ttft_ms; }
   struct Piece {
@@ -61,16 +47,16 @@ class ForeignChunks {
   // JSON as BadGateway; so does an end that says that the answer is none.
   Result<Piece> rewrite(std::string_view data, double elapsed_ms);
 
-  bool done() const { return done_; }          // [DONE] was seen
-  bool complete() const { return finished_; }  // a finish_reason was seen
-  const Usage& usage() const { return usage_; }
+  bool done() const { return done_; }            // [DONE] was seen
+  bool complete() const { return finished_; }    // a finish_reason was seen
+  const Usage& usage() const { return usage_; }  // without what is not shown of the cache
 
  private:
   void add_served(std::string& chunk);
 
   AnswerHead head_;
   ServedBy served_;
-  const bool show_usage_;
+  const ForeignShown shown_;
   bool told_ = false;  // who served
   bool done_ = false;
   bool finished_ = false;

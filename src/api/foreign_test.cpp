@@ -9,102 +9,16 @@ namespace {
 AnswerHead head() { return {.id = "chatcmpl-1", .created = 7, .model = "pool"}; }
 ServedBy served() { return {.node = "gpu", .replica = "gpu", .queued_ms = 1}; }
 
-ForeignEngine engine(std::string model) {
-  ForeignEngine out;
-  out.name = "mlx";
-  out.model = std::move(model);
-  return out;
-}
-
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(ForeignBody, becomes_the_engines_own_and_keeps_what_the_client_said) {
-  const auto body = foreign_chat_body(
-      R"({"model":"pool","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"session_id":"s","timeout_s":3})",
-      engine("up/stream"));
-  ASSERT_TRUE(body) << body.error().message;
-  EXPECT_TRUE(has(*body, R"("model":"up/stream")"));
-  EXPECT_TRUE(has(*body, R"("stream":true)"));
-  EXPECT_TRUE(has(*body, R"("include_usage":true)"));
-  EXPECT_TRUE(has(*body, R"("temperature":5E-1)")) << *body;
-  EXPECT_FALSE(has(*body, "session_id"));
-  EXPECT_FALSE(has(*body, "timeout_s"));
-}
-
-TEST(ForeignBody, a_text_completion_is_not_sent_as_a_chat_without_messages) {
-  const auto body = foreign_chat_body(R"({"model":"p","raw":{"prompts":["x"]}})", engine("m"));
-  ASSERT_FALSE(body);
-  EXPECT_EQ(body.error().code, Code::InvalidArgument);
-  EXPECT_EQ(body.error().reason, "not_supported_by_engine");
-}
-
-TEST(ForeignBody, what_no_client_should_say_to_an_engine_stays_here) {
-  const auto body = foreign_chat_body(
-      R"({"model":"p","messages":[],"id_slot":3,"cache_salt":"x","kv_transfer_params":{"remote_host":"h"},"top_p":1})",
-      engine("m"));
-  ASSERT_TRUE(body);
-  EXPECT_EQ(
-      *body,
-      R"({"messages":[],"top_p":1,"model":"m","stream":true,"stream_options":{"include_usage":true}})");
-}
-
 TEST(ForeignChunks, counts_below_nothing_are_nothing) {
-  ForeignChunks chunks({}, {}, true);
+  ForeignChunks chunks({}, {}, {.usage = true});
   ASSERT_TRUE(chunks.rewrite(
       R"({"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":9223372036854775807}})", 1));
   EXPECT_EQ(chunks.usage().prompt_tokens, 0);
   EXPECT_EQ(chunks.usage().completion_tokens, 1 << 30);
-}
-
-TEST(ForeignBody, a_seed_is_sent_only_if_the_client_sent_one) {
-  EXPECT_FALSE(has(*foreign_chat_body(R"({"model":"p","messages":[]})", engine("m")), "seed"));
-  const char* seeded = R"({"model":"p","messages":[],"seed":7})";
-  EXPECT_TRUE(has(*foreign_chat_body(seeded, engine("m")), R"("seed":7)"));
-  ForeignEngine drops = engine("m");
-  drops.drops_seed = true;
-  EXPECT_FALSE(has(*foreign_chat_body(seeded, drops), "seed"));
-}
-
-TEST(ForeignBody, what_the_engine_lacks_is_refused_by_name_where_it_is_asked_for) {
-  ForeignEngine lacking = engine("m");
-  lacking.lacks = {
-      "n",     "logprobs",           "response_format", "tool_choice", "parallel_tool_calls",
-      "top_k", "repetition_penalty", "tools",           "seed"};
-  for (const char* harmless :
-       {R"("n":1)", R"("n":null)", R"("logprobs":false)", R"("response_format":{"type":"text"})",
-        R"("tool_choice":"auto")", R"("parallel_tool_calls":true)", R"("top_k":0)",
-        R"("repetition_penalty":1.0)", R"("tools":[])", R"("stop":"x")"}) {
-    EXPECT_TRUE(foreign_chat_body(std::string(R"({"messages":[],)") + harmless + "}", lacking))
-        << harmless;
-  }
-  const std::pair<const char*, const char*> asked[] = {
-      {"n", R"("n":2)"},
-      {"logprobs", R"("logprobs":true)"},
-      {"response_format", R"("response_format":{"type":"json_object"})"},
-      {"tool_choice", R"("tool_choice":{"type":"function","function":{"name":"f"}})"},
-      {"parallel_tool_calls", R"("parallel_tool_calls":false)"},
-      {"top_k", R"("top_k":5)"},
-      {"repetition_penalty", R"("repetition_penalty":1.1)"},
-      {"tools", R"("tools":[{"type":"function"}])"},
-      {"seed", R"("seed":0)"}};
-  for (const auto& [field, text] : asked) {
-    const auto body = foreign_chat_body(std::string(R"({"messages":[],)") + text + "}", lacking);
-    ASSERT_FALSE(body) << text;
-    EXPECT_EQ(body.error().param, field);
-    EXPECT_EQ(body.error().reason, "not_supported_by_engine");
-    EXPECT_TRUE(has(body.error().message, "mlx"));
-  }
-}
-
-TEST(ForeignBody, thinking_goes_where_other_engines_look_for_it) {
-  const auto body = foreign_chat_body(
-      R"({"messages":[],"enable_thinking":false,"chat_template_kwargs":{"a":1}})", engine("m"));
-  EXPECT_TRUE(has(*body, R"("chat_template_kwargs":{"a":1,"enable_thinking":false})")) << *body;
-  EXPECT_TRUE(
-      has(*foreign_chat_body(R"({"messages":[],"continue_final_message":true})", engine("m")),
-          R"("add_generation_prompt":false)"));
 }
 
 TEST(ProbeAnswer, is_whole_or_says_why_not) {
@@ -146,7 +60,7 @@ constexpr const char* kUsage =
     R"({"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2}}})";
 
 TEST(ForeignChunks, id_and_model_become_ours) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {});
   const auto out = chunks.rewrite(kText, 10);
   ASSERT_TRUE(out);
   EXPECT_TRUE(has(out->chunk, R"("id":"chatcmpl-1")"));
@@ -157,7 +71,7 @@ TEST(ForeignChunks, id_and_model_become_ours) {
 }
 
 TEST(ForeignChunks, usage_is_hidden_from_a_client_that_did_not_ask_and_yet_counted) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {.cached = true});
   const auto finish = chunks.rewrite(kFinish, 10);
   EXPECT_TRUE(has(finish->chunk, "x_flotilla"));
   EXPECT_EQ(chunks.rewrite(kUsage, 20)->chunk, "");
@@ -170,15 +84,49 @@ TEST(ForeignChunks, usage_is_hidden_from_a_client_that_did_not_ask_and_yet_count
 }
 
 TEST(ForeignChunks, usage_is_shown_to_a_client_that_asked_with_who_served_in_the_last_chunk) {
-  ForeignChunks chunks(head(), served(), true);
+  ForeignChunks chunks(head(), served(), {.usage = true, .cached = true});
   EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
   const auto usage = chunks.rewrite(kUsage, 20);
   EXPECT_TRUE(has(usage->chunk, R"("total_tokens":8)"));
   EXPECT_TRUE(has(usage->chunk, R"("node":"gpu")"));
 }
 
+// As llama-server, DeepSeek's and Kimi's servers tell it.
+TEST(ForeignChunks, what_another_had_cached_is_told_by_no_name) {
+  for (const bool usage : {true, false}) {
+    ForeignChunks chunks(head(), served(), {.usage = usage});
+    std::string all;
+    for (
+        const char* data :
+        {R"({"choices":[{"index":0,"delta":{"content":"Hi"},"usage":{"cached_tokens":77}}],"__verbose":{"tokens_cached":77},"prompt_progress":{"cache":77}})",
+         R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"timings":{"cache_n":77},"usage":{"prompt_tokens":90,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":77}}})",
+         R"({"choices":[],"tokens_cached":77,"timings":{"cache_n":77},"usage":{"prompt_tokens":90,"completion_tokens":1,"total_tokens":91,"completion_tokens_details":{"reasoning_tokens":1},"prompt_cache_hit_tokens":77,"cache_read_input_tokens":77,"prompt_tokens_details":{"cached_tokens":77}}})",
+         "[DONE]"}) {
+      const auto piece = chunks.rewrite(data, 1);
+      ASSERT_TRUE(piece) << piece.error().message;
+      all += piece->chunk;
+    }
+    EXPECT_FALSE(has(all, "77")) << all;
+    EXPECT_TRUE(has(all, R"("cached_tokens":0)")) << "in x_flotilla";
+    EXPECT_EQ(has(all, R"("usage":{"prompt_tokens":90,"completion_tokens":1,"total_tokens":91,)"
+                       R"("completion_tokens_details":{"reasoning_tokens":1}})"),
+              usage)
+        << all;
+    EXPECT_EQ(chunks.usage().prompt_tokens, 90);
+    EXPECT_EQ(chunks.usage().cached_tokens, 0) << "nor counted where keys may look";
+  }
+}
+
+TEST(ForeignChunks, what_the_caller_itself_had_cached_is_told) {
+  ForeignChunks chunks(head(), served(), {.usage = true, .cached = true});
+  ASSERT_TRUE(chunks.rewrite(kFinish, 10));
+  const auto usage = chunks.rewrite(kUsage, 20);
+  EXPECT_TRUE(has(usage->chunk, R"("prompt_tokens_details":{"cached_tokens":2})"));
+  EXPECT_TRUE(has(usage->chunk, R"("resumed":false,"cached_tokens":2)")) << usage->chunk;
+}
+
 TEST(ForeignChunks, who_served_is_told_though_the_engine_tells_no_usage) {
-  ForeignChunks chunks(head(), served(), true);
+  ForeignChunks chunks(head(), served(), {.usage = true, .cached = true});
   EXPECT_FALSE(has(chunks.rewrite(kFinish, 10)->chunk, "x_flotilla"));
   const auto last = chunks.rewrite("[DONE]", 11);
   EXPECT_TRUE(has(last->chunk, R"("choices":[],"x_flotilla")")) << last->chunk;
@@ -186,7 +134,7 @@ TEST(ForeignChunks, who_served_is_told_though_the_engine_tells_no_usage) {
 }
 
 TEST(ForeignChunks, the_role_is_told_once_and_is_no_text_and_thoughts_have_our_name) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {});
   const auto role =
       chunks.rewrite(R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})", 1);
   EXPECT_FALSE(role->has_text);
@@ -201,7 +149,7 @@ TEST(ForeignChunks, the_role_is_told_once_and_is_no_text_and_thoughts_have_our_n
 
 TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
   const auto end = [](std::string_view reason) {
-    ForeignChunks chunks(head(), served(), false);
+    ForeignChunks chunks(head(), served(), {});
     return chunks.rewrite(
         fmt::format(R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason),
         1);
@@ -213,7 +161,7 @@ TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
 }
 
 TEST(ForeignChunks, an_error_event_and_what_is_not_json_are_errors) {
-  ForeignChunks chunks(head(), served(), false);
+  ForeignChunks chunks(head(), served(), {});
   const auto error = chunks.rewrite(R"({"error":{"message":"out of memory"}})", 1);
   ASSERT_FALSE(error);
   EXPECT_TRUE(has(error.error().message, "out of memory"));

@@ -377,6 +377,16 @@ std::string shown(const Value& value) {
   return text.substr(0, cut) + "…";
 }
 
+void keep_only(Object& object, std::initializer_list<std::string_view> names) {
+  Object kept(object.storage());
+  for (const std::string_view name : names) {
+    Value* value = object.if_contains({name.data(), name.size()});
+    if (value != nullptr)
+      kept.emplace(boost::json::string_view(name.data(), name.size()), std::move(*value));
+  }
+  object = std::move(kept);
+}
+
 std::string to_text(const Value& value) { return boost::json::serialize(value); }
 
 }  // namespace flotilla::api::json

@@ -88,5 +88,7 @@ std::string item_path(std::string_view path, std::size_t index);
 // `value` as JSON, cut to fit a message.
 std::string shown(const Value& value);
 std::string to_text(const Value& value);
+// What of an object's members is named, in that order.
+void keep_only(Object& object, std::initializer_list<std::string_view> names);
 
 }  // namespace flotilla::api::json

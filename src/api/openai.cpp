@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/json.h"
+#include "api/openai_body.h"
 #include "api/openai_messages.h"
 #include "api/openai_tools.h"
 
@@ -182,8 +183,12 @@ void read_names(json::Reader& in, ChatRequest& out) {
 Result<ChatRequest> parse_chat_request(std::string_view body) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());
+  return read_chat_request(*object);
+}
+
+Result<ChatRequest> read_chat_request(const json::Object& body) {
   json::Fault fault;
-  json::Reader in(*object, fault);
+  json::Reader in(body, fault);
   ChatRequest out;
   read_names(in, out);
   out.raw = read_raw_prompts(in);

@@ -86,13 +86,6 @@ std::string token_count_json(std::size_t prompt_tokens) {
   return fmt::format(R"({{"prompt_tokens":{}}})", prompt_tokens);
 }
 
-std::string with_model(std::string_view body, std::string_view model) {
-  auto object = json::parse_object(body);
-  if (!object) return std::string(body);
-  (*object)["model"] = model;
-  return json::to_text(*object);
-}
-
 Result<std::string> read_model_name(std::string_view body) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());

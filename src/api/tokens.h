@@ -41,10 +41,6 @@ std::string detokenize_json(std::string_view text);
 // What a runner answers to the count of a chat request.
 std::string token_count_json(std::size_t prompt_tokens);
 
-// The body with another model's name: what a foreign engine gets of a request, and our client of
-// its answer. What is no object stays as it is.
-std::string with_model(std::string_view body, std::string_view model);
-
 // The member `model` of any request's body; empty where there is none.
 Result<std::string> read_model_name(std::string_view body);
 

@@ -35,13 +35,11 @@ TEST(Detokenize, WantsTokenIds) {
   EXPECT_EQ(detokenize_json("a\"b"), R"({"content":"a\"b","prompt":"a\"b"})");
 }
 
-TEST(ModelName, IsReadAndReplaced) {
+TEST(ModelName, is_read) {
   EXPECT_EQ(*read_model_name(R"({"model":"m","x":1})"), "m");
   EXPECT_EQ(*read_model_name("{}"), "");
   EXPECT_FALSE(read_model_name(R"({"model":5})"));
   EXPECT_FALSE(read_model_name("["));
-  EXPECT_EQ(with_model(R"({"a":1,"model":"x"})", "y"), R"({"a":1,"model":"y"})");
-  EXPECT_EQ(with_model("no json", "y"), "no json");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/engine_request.h"
 #include "api/json_text.h"
 #include "base/nearest.h"
 
@@ -12,8 +13,9 @@ namespace flotilla::config {
 namespace {
 
 constexpr std::size_t kWordsMax = 200;
-constexpr std::string_view kKeys[] = {"program", "command", "cwd",   "env",  "body_model",
-                                      "health",  "base",    "model", "seed", "lacks"};
+constexpr std::string_view kKeys[] = {"program",    "command",  "cwd",  "env",
+                                      "body_model", "health",   "base", "model",
+                                      "seed",       "prefixes", "lacks"};
 
 std::unexpected<Error> wrong(const Node& at, std::string_view where, std::string_view what) {
   return fail(Code::InvalidArgument, fmt::format("{} (line {}) {}", where, at.at.line, what));
@@ -35,7 +37,14 @@ bool is_variable(std::string_view text) {
 // one would begin at is another place on each machine.
 bool is_program(std::string_view text) {
   return !text.empty() && (text.front() == '/' || text.find('/') == text.npos) &&
-         text.front() != '~' && text.front() != '-' && text.front() != '{';
+         text.front() != '~' && text.front() != '-' && text.front() != '{' &&
+         !api::has_control_characters(text);
+}
+
+// What a request's first line can hold.
+bool is_target(std::string_view text) {
+  return text.starts_with('/') &&
+         std::ranges::all_of(text, [](unsigned char c) { return c > ' ' && c < 0x7f; });
 }
 
 class EngineReader {
@@ -65,31 +74,59 @@ class EngineReader {
  private:
   Result<void> take(const Node& member) {
     const std::string place = where_ + "." + member.key;
-    const auto text = [&](std::string& into) -> Result<void> {
-      if (member.kind != Node::Kind::Text)
-        return wrong(member, place, fmt::format("is {}; it takes a text", shown(member)));
-      into = member.text;
-      return {};
-    };
     if (member.key == "command") return take_command(member, place);
     if (member.key == "env") return take_env(member, place);
     if (member.key == "lacks") return take_lacks(member, place);
-    if (member.key == "body_model") return text(out_.body_model);
+    if (member.key == "body_model") return take_body_model(member, place);
     if (member.key == "model")
       return take_choice(member, place, "path", "name", out_.model_by_name);
     if (member.key == "seed") return take_choice(member, place, "client", "never", out_.drops_seed);
+    if (member.key == "prefixes")
+      return take_choice(member, place, "shared", "salted", out_.salts_cache);
     if (member.key == "program") return take_program(member, place);
-    if (member.key == "cwd" || member.key == "health" || member.key == "base") {
-      std::string& into = member.key == "cwd"      ? out_.cwd
-                          : member.key == "health" ? out_.health
-                                                   : out_.base_path;
-      if (auto read = text(into); !read) return read;
-      if (into.starts_with('/') || (member.key == "base" && into.empty())) return {};
-      return wrong(member, place, fmt::format("is {}; it begins with /", shown(member)));
+    if (member.key == "cwd") return take_cwd(member, place);
+    if (member.key == "health") return take_target(member, place, out_.health);
+    if (member.key == "base") {
+      if (member.kind != Node::Kind::Text || !member.text.empty())
+        return take_target(member, place, out_.base_path);
+      out_.base_path.clear();
+      return {};
     }
     return wrong(member, place,
                  fmt::format("is no part of an engine;{} there are {}",
                              did_you_mean(member.key, kKeys), fmt::join(kKeys, ", ")));
+  }
+
+  static Result<void> take_text(const Node& member, const std::string& place, std::string& into) {
+    if (member.kind != Node::Kind::Text)
+      return wrong(member, place, fmt::format("is {}; it takes a text", shown(member)));
+    into = member.text;
+    return {};
+  }
+
+  Result<void> take_body_model(const Node& member, const std::string& place) {
+    if (auto read = take_text(member, place, out_.body_model); !read) return read;
+    if (!api::has_control_characters(out_.body_model)) return {};
+    return wrong(member, place, "has control characters; a model's name has none");
+  }
+
+  Result<void> take_cwd(const Node& member, const std::string& place) {
+    if (auto read = take_text(member, place, out_.cwd); !read) return read;
+    if (!out_.cwd.starts_with('/'))
+      return wrong(member, place, fmt::format("is {}; it begins with /", shown(member)));
+    if (!api::has_control_characters(out_.cwd)) return {};
+    return wrong(member, place, "has control characters; a folder's path has none");
+  }
+
+  static Result<void> take_target(const Node& member, const std::string& place, std::string& into) {
+    if (auto read = take_text(member, place, into); !read) return read;
+    if (!into.starts_with('/'))
+      return wrong(member, place, fmt::format("is {}; it begins with /", shown(member)));
+    if (is_target(into)) return {};
+    return wrong(
+        member, place,
+        "has a space, a control character or one that is not ASCII; it is percent-encoded, "
+        "as a URL's path");
   }
 
   Result<void> take_program(const Node& member, const std::string& place) {
@@ -123,9 +160,8 @@ class EngineReader {
     }
     if (!is_program(out_.command.front().front()))
       return wrong(member, place,
-                   fmt::format("begins with \"{}\"; its program is a name in PATH or "
-                               "an absolute path",
-                               out_.command.front().front()));
+                   fmt::format("begins with {}; its program is a name in PATH or an absolute path",
+                               api::json_string(out_.command.front().front())));
     return {};
   }
 
@@ -134,7 +170,8 @@ class EngineReader {
     for (const Node& variable : member.items) {
       if (!is_variable(variable.key))
         return wrong(variable, place,
-                     fmt::format("has \"{}\"; a variable's name is A-Z, 0-9 and _", variable.key));
+                     fmt::format("has {}; a variable's name is A-Z, 0-9 and _",
+                                 api::json_string(variable.key)));
       if (variable.is_list() || variable.is_map() || variable.kind == Node::Kind::Null)
         return wrong(variable, place + "." + variable.key, "takes a text");
       out_.env[variable.key] = variable.text;
@@ -177,9 +214,9 @@ Result<std::vector<api::EngineTemplate>> read_engines(const Node& engines) {
   if (!engines.is_map()) return wrong(engines, "engines", "takes a map, NAME: {…} a line");
   for (const Node& entry : engines.items) {
     if (!is_name(entry.key))
-      return wrong(
-          entry, "engines",
-          fmt::format("has the name \"{}\"; it takes a-z, 0-9, - and _", entry.key.substr(0, 100)));
+      return wrong(entry, "engines",
+                   fmt::format("has the name {}; it takes a-z, 0-9, - and _",
+                               api::json_string(std::string_view(entry.key).substr(0, 100))));
     const api::EngineTemplate* shipped = api::find_engine(api::shipped_engines(), entry.key);
     api::EngineTemplate begin = shipped == nullptr ? api::EngineTemplate{} : *shipped;
     begin.name = entry.key;
@@ -198,13 +235,14 @@ std::string engines_schema() {
          R"x("additionalProperties": {"type": ["object", "null"], "additionalProperties": false, "properties": {)x"
          R"x("program": {"type": "string", "description": "Instead of the command's first word: a name in PATH or an absolute path"}, )x"
          R"x("command": {"type": "array", "items": {"anyOf": [{"type": ["string", "number"]}, {"type": "array", "items": {"type": ["string", "number"]}}]}}, )x"
-         R"x("cwd": {"type": "string", "pattern": "^/"}, )x"
+         R"x("cwd": {"type": "string", "pattern": "^/[^\\u0000-\\u001f\\u007f]*$"}, )x"
          R"x("env": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}, )x"
          R"x("body_model": {"type": "string"}, )x"
-         R"x("health": {"type": "string", "pattern": "^/"}, )x"
-         R"x("base": {"type": "string", "pattern": "^(/.*)?$"}, )x"
+         R"x("health": {"type": "string", "pattern": "^/[!-~]*$"}, )x"
+         R"x("base": {"type": "string", "pattern": "^(/[!-~]*)?$"}, )x"
          R"x("model": {"enum": ["path", "name"]}, )x"
          R"x("seed": {"enum": ["client", "never"]}, )x"
+         R"x("prefixes": {"enum": ["shared", "salted"]}, )x"
          R"x("lacks": {"type": "array", "items": {"enum": [)x" +
          fields + "]}}}}";
 }

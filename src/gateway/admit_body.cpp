@@ -2,6 +2,7 @@
 
 #include "api/error_body.h"
 #include "forms/form_routes.h"
+#include "gateway/sender.h"
 
 namespace flotilla::gateway {
 namespace {
@@ -31,14 +32,14 @@ Awaitable<void> refuse(http::Exchange& exchange, Error error) {
   co_await exchange.respond(std::move(response));
 }
 
-Result<std::any> may_send(Service& service, const http::Request& request, Door door) {
+Result<Sender> may_send(Service& service, const http::Request& request, Door door) {
   if (door == Door::Administer) {
     if (auto may = may_administer(service, request); !may) return fail(may.error());
-    return std::any(Administrator{});
+    return Administrator{};
   }
-  const auto caller = has_entered(service, request);  // charged once, by who answers
+  auto caller = has_entered(service, request);  // charged once, by who answers
   if (!caller) return fail(caller.error());
-  return std::any(*caller);
+  return std::move(*caller);
 }
 
 }  // namespace
@@ -48,9 +49,10 @@ Awaitable<http::BodyPermit> admit_body(Service& service, const Front& front,
   const Door door = door_of(exchange.request().path());
   http::BodyPermit permit{.bytes_max = kOpenBodyMax};
   if (door == Door::Open) co_return permit;
-  Result<std::any> may = may_send(service, exchange.request(), door);
+  Result<Sender> may = may_send(service, exchange.request(), door);
   if (may) {
-    permit = {.bytes_max = service.knobs.body_max_bytes, .sender = std::move(*may)};
+    permit.bytes_max = service.knobs.body_max_bytes;
+    permit.sender = as_sender(std::move(*may));
     co_return permit;
   }
   // With what lets another site's page read it.

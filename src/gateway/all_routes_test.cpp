@@ -72,6 +72,7 @@ class AllRoutes : public ::testing::Test {
                     .keys = keys,
                     .tally = tally,
                     .own_secret = {},
+                    .cache_secret = {},
                     .transfers = transfers,
                     .history = history,
                     .metrics = metrics,

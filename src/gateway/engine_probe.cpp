@@ -21,13 +21,14 @@ http::Endpoint root_of(http::Endpoint endpoint) {
   return endpoint;
 }
 
-// Of one that runs elsewhere we know what no option of it brings back.
-std::vector<std::string> lacks_of(std::string_view name) {
+// Of one that runs elsewhere we know what it is, and what no option of it brings back.
+void be_known(api::ForeignEngine& engine, std::string_view name) {
   const api::EngineTemplate* shipped = api::find_engine(api::shipped_engines(), name);
-  if (shipped == nullptr) return {};
-  std::vector<std::string> lacks = shipped->lacks;
-  std::erase(lacks, "tools");
-  return lacks;
+  if (shipped == nullptr) return;
+  engine.name = name;
+  engine.salts_cache = shipped->salts_cache;
+  engine.lacks = shipped->lacks;
+  std::erase(engine.lacks, "tools");
 }
 
 }  // namespace
@@ -75,10 +76,7 @@ Task<void> EngineProbe::list_models() {
     co_return fail(Code::Unavailable,
                    fmt::format("{}/models lists no model; set upstream_model", engine_.where));
   }
-  if (engine_.name.empty() && !api::engine_of_owner(model.owned_by).empty()) {
-    engine_.name = api::engine_of_owner(model.owned_by);
-    engine_.lacks = lacks_of(engine_.name);
-  }
+  if (engine_.name.empty()) be_known(engine_, api::engine_of_owner(model.owned_by));
   co_return Result<void>{};
 }
 

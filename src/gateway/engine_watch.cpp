@@ -30,22 +30,18 @@ Awaitable<void> serve_engine(std::shared_ptr<PoolRuntime> pool,
   const Executor executor = co_await boost::asio::this_coro::executor;
   auto client = std::make_unique<http::Client>(executor, way.endpoint);
   EngineProbe probe(executor, *client, *launch->engine);
-  while (way.ours_to_start) {
-    const auto healthy = co_await probe.health();
-    if (is_over(*pool, launch)) co_return;
-    if (healthy) break;
-    co_await pause(executor, kComesUp);
-    if (is_over(*pool, launch)) co_return;
-  }
-  if (!way.ours_to_start) {
-    // Its list says what it is.
+  // Its list says what it is. One that an agent starts comes up; one elsewhere is there or not.
+  for (;;) {
     const auto there = co_await probe.health();
     if (is_over(*pool, launch)) co_return;
-    if (!there) {
+    if (there) break;
+    if (!way.ours_to_start) {
       pool->brain().on_start_failed(launch->launch, there.error().message, pool->now());
       pool->pump();
       co_return;
     }
+    co_await pause(executor, kComesUp);
+    if (is_over(*pool, launch)) co_return;
   }
   auto info = co_await probe.meet(launch->generation->width);
   if (is_over(*pool, launch)) co_return;

@@ -151,6 +151,7 @@ void Fleet::serve_template(const std::shared_ptr<PoolRuntime>& pool,
                                                    .model = launch->generation->load.model}),
       .health = engine->health,
       .drops_seed = engine->drops_seed,
+      .salts_cache = engine->salts_cache,
       .lacks = engine->lacks};
   boost::asio::co_spawn(
       options_.executor,

@@ -2,6 +2,8 @@
 
 #include "api/error_body.h"
 #include "api/foreign.h"
+#include "gateway/key_use.h"
+#include "gateway/parse_body.h"
 #include "gateway/relay.h"
 #include "http/sse.h"
 
@@ -31,15 +33,16 @@ http::Request engine_request(const ChatJob& job, const LaunchRuntime& place, std
 // another replica may begin anew.
 class ForeignAnswer {
  public:
-  ForeignAnswer(ChatJob& job, ChatAnswer& answer, const NodeId& node, const Clock& clock)
+  ForeignAnswer(ChatJob& job, ChatAnswer& answer, const LaunchRuntime& place, const Clock& clock)
       : job_(job),
         answer_(answer),
         clock_(clock),
         sent_(clock.now()),
         chunks_(
             {.id = "chatcmpl-" + job.request_id, .created = job.created_unix_s, .model = job.alias},
-            {.node = node.str(), .replica = node.str(), .queued_ms = job.queued_ms},
-            job.include_usage || !job.stream) {}
+            {.node = place.node.str(), .replica = place.node.str(), .queued_ms = job.queued_ms},
+            {.usage = job.include_usage || !job.stream,
+             .cached = job.cache_shared || place.engine->salts_cache}) {}
 
   void take(std::string_view block) {
     const std::string data = http::sse_data(block);
@@ -120,19 +123,35 @@ RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key) {
   return refusal;
 }
 
+Task<std::string> engine_body_of(ChatJob& job, const api::ForeignEngine& engine) {
+  if (!job.for_engines) {
+    // Its pool had no engines when the request came, and now has.
+    BodyReader reader{.asked = job.embeddings ? Asked::Vectors : Asked::Chat,
+                      .engines = {.names = {}, .all_but = true}};
+    auto read = co_await parse_body(*job.text, job.body, std::move(reader));
+    if (!read) co_return fail(read.error());
+    job.for_engines = std::move(read->for_engines);
+  }
+  if (auto can = api::check_engine_can(*job.for_engines, engine.lacks, engine.name); !can)
+    co_return fail(can.error());
+  const bool salted = engine.salts_cache && !job.cache_group.empty();
+  co_return api::engine_body(*job.for_engines, engine,
+                             salted ? cache_salt(job.cache_secret, job.cache_group) : "");
+}
+
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock) {
   using Kind = RelayEnd::Kind;
   const UpstreamScope scope(place, upstream);
-  auto body = api::foreign_chat_body(job.body, *place.engine);
+  auto body = co_await engine_body_of(job, *place.engine);
   if (!body) {
     RelayEnd end = ended(Kind::Error);
     end.error = body.error();
     co_return end;
   }
   http::Request request = engine_request(job, place, std::move(*body));
-  ForeignAnswer reading(job, answer, place.node, clock);
+  ForeignAnswer reading(job, answer, place, clock);
   auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
   if (!opened) co_return failed(opened.error());
   http::ClientStream& stream = **opened;

@@ -90,18 +90,17 @@ Result<void> check_address(const GatewayOptions& options, const std::string& tok
   return {};
 }
 
-// The id by which agents know our runners as ours: kept in the state directory.
-Result<std::string> read_state_id(const fs::path& state_dir) {
-  const auto file = state_dir / "state-id";
-  std::string id;
-  if (std::ifstream in(file); in && std::getline(in, id) && !id.empty()) return id;
-  id = random_hex(16);
+// What is made once, at random, and kept in the state directory.
+Result<std::string> read_kept(const fs::path& file, int bytes) {
+  std::string kept;
+  if (std::ifstream in(file); in && std::getline(in, kept) && !kept.empty()) return kept;
+  kept = random_hex(bytes);
   std::ofstream out(file);
   std::error_code ignored;
   fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, ignored);
-  out << id << '\n';
+  out << kept << '\n';
   if (!out.flush()) return fail(Code::Internal, fmt::format("{} cannot be written", file.string()));
-  return id;
+  return kept;
 }
 
 http::Response plain_error(int status, std::string_view message, std::string_view path) {
@@ -158,8 +157,11 @@ Result<int> run_gateway(const GatewayOptions& options) {
       options.state_dir / "lock",
       fmt::format("pid {}, port {}", platform::own_pid(), options.port));
   if (!lock) return fail(lock.error());
-  const auto state_id = read_state_id(options.state_dir);
+  // By this agents know our runners as ours.
+  const auto state_id = read_kept(options.state_dir / "state-id", 16);
   if (!state_id) return fail(state_id.error());
+  const auto cache_secret = read_kept(options.state_dir / "cache-secret", 32);
+  if (!cache_secret) return fail(cache_secret.error());
   auto store = store::Store::open(options.state_dir / "state.db");
   if (!store) return fail(store.error());
   if (!store->warning().empty()) log::error("{}", store->warning());
@@ -223,6 +225,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
                   .keys = keys,
                   .tally = tally,
                   .own_secret = own_secret,
+                  .cache_secret = *cache_secret,
                   .transfers = transfers,
                   .history = history,
                   .metrics = metrics,

@@ -1,8 +1,11 @@
 #include "gateway/key_use.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
+
+#include "base/sha256.h"
 
 namespace flotilla::gateway {
 namespace {
@@ -32,6 +35,14 @@ bool may_ask(const KeyRing& keys, const Caller& caller, const PoolRuntime& pool)
     return std::ranges::find(may, alias) != may.end();
   };
   return listed(pool.alias()) || std::ranges::any_of(pool.generation().load.aliases, listed);
+}
+
+bool is_cache_shared(const KeyRing& keys, bool has_token, const api::LoadSpec& load) {
+  return load.share_prefixes.value_or(false) || (keys.empty() && !has_token);
+}
+
+std::string cache_salt(std::string_view secret, std::string_view cache_group) {
+  return hex_text(hmac_sha256(secret, std::span(&cache_group, 1)));
 }
 
 std::uint64_t tokens_about(std::size_t body_bytes) {

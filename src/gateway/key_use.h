@@ -25,6 +25,13 @@ struct KeyUse {
 Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& pool,
                        const KeyRing::Cost& cost, Instant now);
 
+// Whether what one caller had computed may show to any other: the load says so, or nobody is told
+// apart. Engines that are not ours have one cache for all.
+bool is_cache_shared(const KeyRing& keys, bool has_token, const api::LoadSpec& load);
+// What such an engine that keeps prefixes apart is told of a group: `secret` is ours, so that
+// nobody who asks the engine itself can be one of it.
+std::string cache_salt(std::string_view secret, std::string_view cache_group);
+
 // Of a body, before anything has counted its tokens.
 std::uint64_t tokens_about(std::size_t body_bytes);
 // What it costs in the fair queue: to that, n choices are n requests.

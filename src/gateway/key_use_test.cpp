@@ -25,5 +25,25 @@ TEST(QueueTokens, prompts_are_in_the_body_and_each_has_its_choices) {
   EXPECT_EQ(queue_tokens(prompts, 4), 6U) << "each is a sequence of one token at least";
 }
 
+TEST(CacheShared, is_said_by_the_load_or_where_nobody_is_told_apart) {
+  KeyRing none;
+  KeyRing some;
+  some.put({.id = "k", .hash = "h", .spec = {.name = "k"}});
+  api::LoadSpec load;
+  EXPECT_TRUE(is_cache_shared(none, false, load));
+  EXPECT_FALSE(is_cache_shared(none, true, load));
+  EXPECT_FALSE(is_cache_shared(some, false, load));
+  load.share_prefixes = true;
+  EXPECT_TRUE(is_cache_shared(some, true, load));
+}
+
+TEST(CacheSalt, tells_groups_apart_and_not_which_they_are) {
+  const std::string salt = cache_salt("secret", "group team");
+  EXPECT_EQ(salt.size(), 64U);
+  EXPECT_EQ(salt, cache_salt("secret", "group team"));
+  EXPECT_NE(salt, cache_salt("secret", "group tea"));
+  EXPECT_NE(salt, cache_salt("another", "group team"));
+}
+
 }  // namespace
 }  // namespace flotilla::gateway

@@ -282,6 +282,13 @@ std::vector<std::string> PoolRuntime::engines() const {
   return {out.begin(), out.end()};
 }
 
+bool PoolRuntime::may_have_engines() const {
+  const auto has_agent = [](const api::NodeSpec& node) { return node.has_agent(); };
+  const auto is_engine = [](const auto& entry) { return entry.second->engine.has_value(); };
+  return !generation_->load.engine.empty() || !std::ranges::all_of(options_.nodes, has_agent) ||
+         std::ranges::any_of(launches_, is_engine);
+}
+
 std::shared_ptr<const LaunchRuntime> PoolRuntime::find_live(cluster::ReplicaIndex replica) const {
   for (const auto& [launch, runtime] : std::views::reverse(launches_)) {
     if (launch.replica == replica) return runtime->dropped ? nullptr : runtime;

@@ -13,7 +13,7 @@
 
 #include "api/admin.h"
 #include "api/agent_frames.h"
-#include "api/foreign.h"
+#include "api/engine_request.h"
 #include "api/runner_protocol.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -176,6 +176,8 @@ class PoolRuntime : public std::enable_shared_from_this<PoolRuntime> {
   // What the engines among them lack, together; and what those engines are called.
   std::vector<std::string> lacks() const;
   std::vector<std::string> engines() const;
+  // Whether a request may get to such an engine: there is one, or will be by what was declared.
+  bool may_have_engines() const;
   // The latest launch of a replica, unless it was dropped.
   std::shared_ptr<const LaunchRuntime> find_live(cluster::ReplicaIndex replica) const;
   std::shared_ptr<LaunchRuntime> find_wire(const std::string& wire_id) const;

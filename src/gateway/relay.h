@@ -5,10 +5,12 @@
 #include <string>
 
 #include "api/chat_chunks.h"
+#include "api/engine_request.h"
 #include "api/runner_protocol.h"
 #include "api/trace_context.h"
 #include "base/task.h"
 #include "cluster/ticket.h"
+#include "gateway/blocking_thread.h"
 #include "gateway/chat_answer.h"
 #include "gateway/history.h"
 #include "gateway/pool_runtime.h"
@@ -39,10 +41,15 @@ RelayEnd failed(::flotilla::Error error);
 // A chat request on its way to replicas: what is sent to each, and what the client has of the
 // answer.
 struct ChatJob {
-  std::string body;   // the client's, as it came
-  std::string alias;  // as the client wrote it
+  std::string body;  // the client's, as it came
+  // The same for engines that are not ours, once one of them may get it.
+  std::optional<api::EngineRequest> for_engines;
+  BlockingThread* text = nullptr;  // makes it where that is known late
+  std::string alias;               // as the client wrote it
   std::string request_id;
   std::string cache_group;
+  std::string_view cache_secret;    // of cache_salt()
+  bool cache_shared = false;        // is_cache_shared()
   api::TraceContext trace_context;  // passed on
   std::int64_t created_unix_s = 0;
   std::uint64_t seed = 0;
@@ -77,6 +84,9 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock);
+
+// The body that a foreign engine gets, or why it gets none.
+Task<std::string> engine_body_of(ChatJob& job, const api::ForeignEngine& engine);
 
 // Vectors: a whole answer or none, so another replica begins anew.
 Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,

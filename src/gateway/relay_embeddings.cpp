@@ -1,6 +1,5 @@
 #include "api/embeddings.h"
 #include "api/error_body.h"
-#include "api/tokens.h"
 #include "base/numbers.h"
 #include "gateway/relay.h"
 
@@ -12,14 +11,15 @@ constexpr std::chrono::seconds kSilenceMax{35};
 constexpr std::chrono::seconds kForeignSilenceMax{600};
 constexpr std::size_t kBytesMax = 128 << 20;
 
-http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine) {
+http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine,
+                              std::string body) {
   http::Request request;
   request.method = "POST";
   request.target = "/embeddings";  // below the engine's own /v1
   request.headers.add("Content-Type", "application/json");
   if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
   add_trace(request.headers, job.trace_context);
-  request.body = api::with_model(job.body, engine.model);
+  request.body = std::move(body);
   return request;
 }
 
@@ -45,8 +45,18 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
   const UpstreamScope scope(place, upstream);
   const bool foreign = place.engine.has_value();
   const Duration silence_max = foreign ? kForeignSilenceMax : kSilenceMax;
-  http::Request request =
-      foreign ? foreign_request(job, *place.engine) : runner_request(job, place, clock.now());
+  http::Request request;
+  if (foreign) {
+    auto theirs = co_await engine_body_of(job, *place.engine);
+    if (!theirs) {
+      RelayEnd end = ended(Kind::Error);
+      end.error = theirs.error();
+      co_return end;
+    }
+    request = foreign_request(job, *place.engine, std::move(*theirs));
+  } else {
+    request = runner_request(job, place, clock.now());
+  }
   auto opened = co_await place.client->open(std::move(request), silence_max, upstream.opening());
   if (!opened) co_return failed(opened.error());
   http::ClientStream& stream = **opened;

@@ -44,6 +44,7 @@ struct Service {
   UsageTally& tally;
   std::set<std::string> keys_under_way = {};  // ids and names of keys that are being written
   std::string own_secret;                     // opens /v1 for what the server asks of itself
+  std::string cache_secret;                   // of what engines are told of cache groups
   Transfers& transfers;
   History& history;
   Metrics& metrics;
@@ -98,14 +99,11 @@ Result<Caller> may_enter(Service& service, const http::Request& request);
 // As may_enter() has let it in before: nothing more is taken.
 Result<Caller> has_entered(Service& service, const http::Request& request);
 // /admin, likewise: the guard looks once at a request, before its body is read if it has one.
-struct Administrator {};
 Result<void> may_administer(Service& service, const http::Request& request);
 // POST /v1/chat/completions, of whatever form the client's request was, and who may enter with it.
 Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller);
 // What there is not, or not for this caller: which of both is not told.
 Error unknown_model(const Service& service, const std::string& model, const Caller& caller);
-// What is larger is parsed beside the I/O thread: it takes longer than a step of somebody's stream.
-inline constexpr std::size_t kParseHere = 256 << 10;
 
 // Model files on the nodes that no pool has loaded, by the aliases that they would get; at most 10
 // s old.

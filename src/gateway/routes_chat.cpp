@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/embeddings.h"
+#include "api/engine_request.h"
 #include "api/error_body.h"
-#include "api/foreign.h"
-#include "api/openai.h"
 #include "cluster/affinity.h"
 #include "gateway/chat_run.h"
 #include "gateway/key_use.h"
 #include "gateway/parse_body.h"
 #include "gateway/routes.h"
+#include "gateway/sender.h"
 #include "gateway/status.h"
 #include "http/header_values.h"
 
@@ -68,8 +67,9 @@ Awaitable<void> refuse_chat(http::Exchange& exchange, RequestTrace& trace, Error
 }
 
 ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> pool,
-                              http::Request request, api::ChatRequest chat, KeyUse use,
+                              http::Request request, api::ServedRequest read, KeyUse use,
                               std::shared_ptr<RequestTrace> trace) {
+  const api::ChatRequest& chat = read.chat;
   const Instant now = service.clock.now();
   ChatRun::Options options;
   options.pool = std::move(pool);
@@ -82,7 +82,7 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   ticket.id = options.id;
   ticket.key = trace->record().owner;
   ticket.weight = use.weight;
-  ticket.bytes = request.body.size();
+  ticket.bytes = request.body.size() + (read.for_engines ? read.for_engines->fields.size() : 0);
   ticket.tokens = queue_tokens(chat, request.body.size());
   ticket.prompt_tokens = tokens_about(request.body.size());
   ticket.conversation =
@@ -101,6 +101,9 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
 
   ChatJob& job = options.job;
   job.cache_group = std::move(use.cache_group);
+  job.cache_secret = service.cache_secret;
+  job.cache_shared =
+      is_cache_shared(service.keys, service.guard.has_token(), options.pool->generation().load);
   job.alias = chat.model;
   job.request_id = trace->id();
   job.trace = std::move(trace);
@@ -113,6 +116,8 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   job.stream = chat.stream;
   job.pace = Pace(service.history, service.metrics, service.clock, options.pool->alias());
   job.body = std::move(request.body);
+  job.for_engines = std::move(read.for_engines);
+  job.text = &service.text;
   return options;
 }
 
@@ -227,7 +232,8 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
 }
 
 Result<Caller> has_entered(Service& service, const http::Request& request) {
-  const auto* known = std::any_cast<Caller>(&request.sender);
+  const Sender* sender = known_sender(request);
+  const auto* known = sender == nullptr ? nullptr : std::get_if<Caller>(sender);
   auto caller = known != nullptr ? Result<Caller>(*known)
                                  : service.guard.may_use(request, service.clock.now(),
                                                          service.clock.unix_ms() / 1000);
@@ -237,49 +243,38 @@ Result<Caller> has_entered(Service& service, const http::Request& request) {
 }
 
 Result<void> may_administer(Service& service, const http::Request& request) {
-  if (std::any_cast<Administrator>(&request.sender) != nullptr) return {};
+  const Sender* sender = known_sender(request);
+  if (sender != nullptr && std::holds_alternative<Administrator>(*sender)) return {};
   return service.guard.may_administer(request, service.clock.now());
 }
 
 namespace {
 
-using ParseChat = Result<api::ChatRequest> (*)(std::string_view body);
-
-// Of a request for vectors what a place for it depends on.
-Result<api::ChatRequest> parse_embeddings(std::string_view body) {
-  auto request = api::parse_embeddings_request(body);
-  if (!request) return fail(request.error());
-  api::ChatRequest out;
-  out.model = std::move(request->model);
-  out.user = std::move(request->user);
-  out.timeout_s = request->timeout_s;
-  out.raw.prompts = std::move(request->inputs);
-  out.n = static_cast<int>(out.raw.prompts.size());
+// By whatever name a request finds their pools.
+api::EngineModels engine_models(const Control& control) {
+  api::EngineModels out;
+  for (const auto& pool : control.pools())
+    if (pool->generation().load.is_default) out.all_but = pool->may_have_engines();
+  for (const auto& pool : control.pools()) {
+    if (pool->may_have_engines() == out.all_but) continue;
+    out.names.push_back(pool->alias());
+    const auto& aliases = pool->generation().load.aliases;
+    out.names.insert(out.names.end(), aliases.begin(), aliases.end());
+  }
   return out;
 }
 
-// Whether all engines of a pool know what a body asks for.
-struct EngineCheck {
-  std::string body = {};
-  std::vector<std::string> lacks = {};
-  std::string engines = {};
-  std::pair<std::string, Result<void>> operator()() {
-    auto can = api::check_engine_can(body, lacks, engines);
-    return {std::move(body), std::move(can)};
-  }
-};
-
-// A large body is read beside the I/O thread.
-Task<void> check_engines(Service& service, std::string& body, EngineCheck check) {
-  if (body.size() <= kParseHere) co_return api::check_engine_can(body, check.lacks, check.engines);
-  check.body = std::move(body);
-  auto [back, can] = co_await service.text.run(std::move(check));
-  body = std::move(back);
-  co_return std::move(can);
+// Whether all engines of a pool know what a request asks for.
+Result<void> engines_can(const api::ServedRequest& request, const PoolRuntime& pool) {
+  if (!request.for_engines) return {};
+  const auto engines = pool.engines();
+  if (engines.empty()) return {};
+  return api::check_engine_can(*request.for_engines, pool.lacks(),
+                               fmt::format("{}", fmt::join(engines, " and ")));
 }
 
 Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller> caller,
-                       ParseChat parse) {
+                       Asked asked) {
   if (!caller) {
     Error error = caller.error();
     co_await answer_openai_error(exchange, std::move(error));
@@ -292,33 +287,31 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
   if (!context.empty()) record.moments.push_back({.what = "traced", .detail = context.traceparent});
   const auto trace = service.requests.begin(std::move(record));
   http::Request request = exchange.take_request();
-  auto parsed = co_await parse_body(service, request.body, parse);
+  BodyReader reader{.asked = asked, .engines = engine_models(service.control)};
+  auto parsed = co_await parse_body(service.text, request.body, std::move(reader));
   if (!parsed) {
     Error error = parsed.error();
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }
-  trace->describe(parsed->model, parsed->stream);
-  auto pool = service.control.find_pool_for(parsed->model);
+  const api::ChatRequest& chat = parsed->chat;
+  trace->describe(chat.model, chat.stream);
+  auto pool = service.control.find_pool_for(chat.model);
   const bool there = pool && may_ask(service.keys, *caller, *pool);
   const bool refused = service.refusals.holds(caller->owner, request.body, service.clock.now());
   if (!there || refused) {
-    Error error = there ? poison(parsed->model) : unknown_model(service, parsed->model, *caller);
+    Error error = there ? poison(chat.model) : unknown_model(service, chat.model, *caller);
     co_await refuse_chat(exchange, *trace, std::move(error));
     co_return;
   }
-  if (EngineCheck check{.lacks = pool->lacks()}; !check.lacks.empty()) {
-    check.engines = fmt::format("{}", fmt::join(pool->engines(), " and "));
-    const auto can = co_await check_engines(service, request.body, std::move(check));
-    if (!can) {
-      Error error = can.error();
-      co_await refuse_chat(exchange, *trace, std::move(error));
-      co_return;
-    }
+  if (const auto can = engines_can(*parsed, *pool); !can) {
+    Error error = can.error();
+    co_await refuse_chat(exchange, *trace, std::move(error));
+    co_return;
   }
-  const bool vectors = parse == &parse_embeddings;
+  const bool vectors = asked == Asked::Vectors;
   const KeyRing::Cost cost{
-      .tokens = tokens_about(request.body.size()), .sequences = parsed->n, .in_turn = vectors};
+      .tokens = tokens_about(request.body.size()), .sequences = chat.n, .in_turn = vectors};
   auto use = use_key(service.keys, *caller, *pool, cost, service.clock.now());
   if (!use) {
     Error error = use.error();
@@ -336,7 +329,7 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
 }  // namespace
 
 Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller) {
-  co_await answer(service, exchange, std::move(caller), &api::parse_chat_request);
+  co_await answer(service, exchange, std::move(caller), Asked::Chat);
 }
 
 Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
@@ -353,7 +346,7 @@ void add_chat_routes(http::Router& router, Service& service) {
                return answer_chat(service, exchange, may_enter(service, exchange.request()));
              });
   router.add("POST", "/v1/embeddings", [&service](http::Exchange& exchange, http::PathParams) {
-    return answer(service, exchange, may_enter(service, exchange.request()), &parse_embeddings);
+    return answer(service, exchange, may_enter(service, exchange.request()), Asked::Vectors);
   });
   router.add("GET", "/v1/models", [&service](http::Exchange& exchange, http::PathParams) {
     return list_models(service, exchange);

@@ -77,7 +77,7 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> cal
     co_return;
   }
   http::Request request = exchange.take_request();
-  auto model = co_await parse_body(service, request.body, &api::read_model_name);
+  auto model = co_await parse_body(service.text, request.body, &api::read_model_name);
   if (!model) {
     Error error = model.error();
     co_await answer_openai_error(exchange, std::move(error));

@@ -36,10 +36,12 @@ std::string host_value(const Endpoint& endpoint) {
 std::string make_head(const Request& request, const Endpoint& endpoint) {
   std::string out;
   out.reserve(512);
-  out.append(request.method).append(" ").append(endpoint.base_path);
-  for (const char c : request.target) {
-    // A target is percent-encoded; what is not must not end the line early.
-    if (static_cast<unsigned char>(c) > ' ' && c != 0x7f) out.push_back(c);
+  out.append(request.method).append(" ");
+  for (const std::string_view part :
+       {std::string_view(endpoint.base_path), std::string_view(request.target)}) {
+    // Percent-encoded; what is not must not end the line early.
+    for (const char c : part)
+      if (static_cast<unsigned char>(c) > ' ' && c != 0x7f) out.push_back(c);
   }
   out.append(" HTTP/1.1\r\n");
   if (!request.headers.find("Host")) append_field(out, "Host", host_value(endpoint));

@@ -400,6 +400,14 @@ TEST_F(ScriptTest, a_target_cannot_add_lines) {
   EXPECT_EQ(requests.front(), "GET /v1/abX:y HTTP/1.1");
 }
 
+TEST_F(ScriptTest, nor_can_the_place_that_all_targets_begin_with) {
+  serve({{"<", kOk}});
+  endpoint.base_path = "/v1 HTTP/1.1\r\nX: y\r\n\r\n";
+  Client other(loop.executor(), endpoint);
+  ASSERT_TRUE(loop.run(other.fetch(make_request("GET", "/a"), 5s)));
+  EXPECT_EQ(requests.front(), "GET /v1HTTP/1.1X:y/a HTTP/1.1");
+}
+
 TEST(ParseUrl, takes_apart_or_says_what_is_wrong) {
   const auto good = [](std::string_view url, std::string_view host, int port, bool tls,
                        std::string_view base) {

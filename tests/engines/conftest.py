@@ -42,27 +42,22 @@ class Pool(Server):
         return sorted(found)
 
 
-@pytest.fixture
-def llama(start):
-    """llama(...): a server with llama-server as an engine."""
-    program = needed(LLAMA_SERVER)
+def an_engine(name, program):
+    """A fixture: make(...) starts a server with that engine, make.program is the engine's."""
 
-    def make(**options):
-        return start(Pool, {"llama-server": f"{{program: {program}}}"}, **options)
+    @pytest.fixture
+    def engine(start):
+        def make(**options):
+            return start(Pool, {name: f"{{program: {program}}}"}, **options)
 
-    make.program = program
-    return make
+        make.program = needed(program)
+        return make
+
+    return engine
 
 
-@pytest.fixture
-def mlx(start):
-    program = needed(MLX_SERVER)
-
-    def make(**options):
-        return start(Pool, {"mlx": f"{{program: {program}}}"}, **options)
-
-    make.program = program
-    return make
+llama = an_engine("llama-server", LLAMA_SERVER)
+mlx = an_engine("mlx", MLX_SERVER)
 
 
 @pytest.fixture(scope="session")

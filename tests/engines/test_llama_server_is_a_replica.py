@@ -35,6 +35,24 @@ def test_it_answers_as_our_own_do(llama):
     assert caught.value.param == "repetition_penalty" and "llama-server" in caught.value.message
 
 
+def test_it_tells_no_key_what_another_asked(llama):
+    server = llama()
+    text = " ".join(f"secret plan {number}" for number in range(60))
+
+    def cached(key):
+        usage = ask(server.sdk(api_key=key["secret"]), text, max_tokens=2).usage
+        return usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
+
+    keys = [server.admin("POST", "/keys", {"name": name})[1] for name in ("mine", "theirs")]
+    server.load(nodes=1, **ENGINE)
+    assert [cached(key) for key in keys + keys] == [None] * 4
+    status, answer = server.admin("POST", "/clusters/local/unload", {"alias": ALIAS})
+    assert status == 200, answer
+    server.load(share_prefixes=True, **ENGINE)
+    cached(keys[0])
+    assert cached(keys[1]) > 200
+
+
 def test_an_engine_that_is_not_configured_is_refused_with_what_to_write(llama):
     server = llama()
     server.put_cluster(1)

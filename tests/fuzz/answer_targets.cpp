@@ -80,7 +80,8 @@ void resume(std::string_view bytes) {
 // A line each: data of the events of another engine.
 void foreign_answer(std::string_view bytes) {
   api::ForeignChunks chunks({.id = "chatcmpl-1", .created = 1, .model = "m"},
-                            {.node = "n", .replica = "n"}, take_byte(bytes) % 2 == 0);
+                            {.node = "n", .replica = "n"},
+                            {.usage = take_byte(bytes) % 2 == 0, .cached = true});
   while (!bytes.empty()) {
     const std::string_view data = take_line(bytes);
     const auto out = chunks.rewrite(data, 1);

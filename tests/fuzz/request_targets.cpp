@@ -4,7 +4,7 @@
 #include "api/anthropic.h"
 #include "api/bench.h"
 #include "api/completions.h"
-#include "api/foreign.h"
+#include "api/engine_request.h"
 #include "api/json.h"
 #include "api/json_schema.h"
 #include "api/keys.h"
@@ -81,10 +81,6 @@ void words(std::string_view bytes) {
   if (const auto request = api::parse_tokenize(bytes); !request) check_error(request.error());
   if (const auto request = api::parse_detokenize(bytes); !request) check_error(request.error());
   if (const auto name = api::read_model_name(bytes); !name) check_error(name.error());
-  const std::string named = api::with_model(bytes, "other");
-  if (api::json::parse_object(bytes)) {
-    CHECK(api::read_model_name(named).value_or("") == "other");
-  }
 }
 
 // What a foreign engine gets of a client's body.
@@ -92,9 +88,19 @@ void foreign_body(std::string_view bytes) {
   api::ForeignEngine engine;
   engine.model = "theirs";
   engine.lacks = {"tools", "logprobs"};
-  const auto body = api::foreign_chat_body(bytes, engine);
-  if (!body) return check_error(body.error());
-  CHECK(api::read_model_name(*body).value_or("") == "theirs");
+  const api::EngineModels all{.names = {}, .all_but = true};
+  for (const auto& read :
+       {api::read_served_chat(bytes, all), api::read_served_vectors(bytes, all)}) {
+    if (!read) {
+      check_error(read.error());
+      continue;
+    }
+    CHECK(read->for_engines.has_value());
+    const auto can = api::check_engine_can(*read->for_engines, engine.lacks, "");
+    if (!can) check_error(can.error());
+    CHECK(api::read_model_name(api::engine_body(*read->for_engines, engine, "salt")).value_or("") ==
+          "theirs");
+  }
 }
 
 template <class T>
