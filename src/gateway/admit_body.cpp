@@ -50,7 +50,10 @@ Awaitable<http::BodyPermit> admit_body(Service& service, const Front& front,
   if (door == Door::Open) co_return permit;
   Result<std::any> may = may_send(service, exchange.request(), door);
   if (may) {
-    permit = {.bytes_max = service.knobs.body_max_bytes, .sender = std::move(*may)};
+    const auto* caller = std::any_cast<Caller>(&*may);
+    permit = {.bytes_max = service.knobs.body_max_bytes,
+              .key = caller != nullptr ? caller->key : std::string(),
+              .sender = std::move(*may)};
     co_return permit;
   }
   // With what lets another site's page read it.

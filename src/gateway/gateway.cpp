@@ -90,6 +90,16 @@ Result<void> check_address(const GatewayOptions& options, const std::string& tok
   return {};
 }
 
+// Of the largest bodies a key has one at least, and no share is all of the next larger one.
+void make_room_for_bodies(http::ServerOptions& options) {
+  options.bodies_max_bytes_of_key =
+      std::max(options.bodies_max_bytes_of_key, options.body_max_bytes);
+  options.bodies_max_bytes_of_network =
+      std::max(options.bodies_max_bytes_of_network, 2 * options.bodies_max_bytes_of_key);
+  options.bodies_max_bytes =
+      std::max(options.bodies_max_bytes, 2 * options.bodies_max_bytes_of_network);
+}
+
 // The id by which agents know our runners as ours: kept in the state directory.
 Result<std::string> read_state_id(const fs::path& state_dir) {
   const auto file = state_dir / "state-id";
@@ -240,6 +250,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
 
   http::ServerOptions server_options;
   server_options.body_max_bytes = knobs.body_max_bytes;
+  make_room_for_bodies(server_options);
   // A request in flight has two: its client's and its replica's.
   const int files = platform::raise_open_files_limit();
   server_options.connections_max =

@@ -33,6 +33,20 @@ HeadError too_large(std::int64_t max_bytes) {
           .message = "the request's body is larger than " + std::to_string(max_bytes) + " bytes"};
 }
 
+HeadError no_room(BodyShare::Room room, const ServerOptions& options) {
+  if (room == BodyShare::Room::NoneOfKey) {
+    return {.status = 429,
+            .message = fmt::format("the bodies of this key's requests, from their heads to their "
+                                   "answers, may have {} bytes together, and this one is more; "
+                                   "send it again when another is answered",
+                                   options.bodies_max_bytes_of_key)};
+  }
+  return {.status = 503,
+          .message =
+              "the server holds as many bytes of request bodies as it may; send it again in "
+              "a moment"};
+}
+
 // A connection whose next request is not known yet: what the server cuts when it has too many.
 class Waiting {
  public:
@@ -223,41 +237,51 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
   BodyDecoder decoder =
       head.chunked ? BodyDecoder::chunked() : BodyDecoder::length(head.content_length);
   if (decoder.state() == BodyDecoder::State::Done) co_return true;
-  const std::optional<std::int64_t> max_bytes = co_await admit_body(head);
-  if (!max_bytes) co_return false;
-  HeadError error = too_large(*max_bytes);
-  if (head.content_length <= static_cast<std::uint64_t>(*max_bytes)) {
+  std::optional<BodyPermit> permit = co_await admit_body(head);
+  if (!permit) co_return false;
+  body_ = std::make_unique<BodyShare>(core_, head.request, std::move(permit->key));
+  std::optional<HeadError> failed = check_length(head, permit->bytes_max);
+  if (!failed) {
     if (head.expect_continue && in_.empty()) {
       const Channel::Parts parts{"HTTP/1.1 100 Continue\r\n\r\n", "", ""};
       const Io io = co_await channel_->write(parts, core_->options.write_stall);
       if (io != Io::Ok) co_return false;
     }
-    std::optional<HeadError> failed = co_await receive_body(decoder, head, *max_bytes);
+    failed = co_await receive_body(decoder, head, permit->bytes_max);
     if (!failed) co_return true;
-    head.request.body = std::string();
-    body_.reset();
-    error = std::move(*failed);
   }
+  head.request.body = std::string();
+  body_.reset();
   std::string path(head.request.path());
-  if (error.status != kLost) co_await refuse(std::move(error), std::move(path));
+  if (failed->status != kLost) co_await refuse(std::move(*failed), std::move(path));
   co_return false;
 }
 
-// How large the body may be. None: it may not come, and that is said.
-Awaitable<std::optional<std::int64_t>> Connection::admit_body(RequestHead& head) {
-  if (!core_->options.admit_body) co_return core_->options.body_max_bytes;
+// How large the body may be, and who counts it. None: it may not come, and that is said.
+Awaitable<std::optional<BodyPermit>> Connection::admit_body(RequestHead& head) {
+  BodyPermit permit{.bytes_max = core_->options.body_max_bytes};
+  if (!core_->options.admit_body) co_return permit;
   RequestHead asked;
   asked.request = std::move(head.request);
   asked.keep_alive = false;
   const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(asked));
-  BodyPermit permit = co_await core_->options.admit_body(*exchange);
+  permit = co_await core_->options.admit_body(*exchange);
   if (exchange->started()) {
     if (exchange->finished()) co_await linger();
     co_return std::nullopt;
   }
   head.request = exchange->take_request();
   head.request.sender = std::move(permit.sender);
-  co_return std::min(permit.bytes_max, core_->options.body_max_bytes);
+  permit.bytes_max = std::min(permit.bytes_max, core_->options.body_max_bytes);
+  co_return permit;
+}
+
+// By what the head says of it.
+std::optional<HeadError> Connection::check_length(const RequestHead& head, std::int64_t max_bytes) {
+  if (head.content_length > static_cast<std::uint64_t>(max_bytes)) return too_large(max_bytes);
+  const BodyShare::Room room = body_->expect(head.content_length);
+  if (room != BodyShare::Room::There) return no_room(room, core_->options);
+  return std::nullopt;
 }
 
 Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
@@ -269,7 +293,6 @@ Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decode
   const Instant end = begin + core_->options.body_timeout;
   Instant deadline = std::min(end, begin + core_->options.body_pace);
   std::size_t paced = 0;  // so much had come when the deadline was last moved
-  body_ = std::make_unique<BodyShare>(core_, head.request);
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
@@ -277,12 +300,8 @@ Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decode
     // What a text leaves behind as it grows is as large as itself. Who only says that it will be
     // large gets nothing.
     if (body.size() >= head.content_length / kReservedFor) body.reserve(head.content_length);
-    if (!body_->set(body.size())) {
-      co_return HeadError{.status = 503,
-                          .message =
-                              "the server holds as many bytes of request bodies as it may; "
-                              "send it again in a moment"};
-    }
+    const BodyShare::Room room = body_->hold(body.size());
+    if (room != BodyShare::Room::There) co_return no_room(room, core_->options);
     if (decoder.state() == BodyDecoder::State::Done) co_return std::nullopt;
     if (decoder.state() == BodyDecoder::State::Malformed) {
       co_return HeadError{.status = 400, .message = "the request's chunks are malformed"};

@@ -42,7 +42,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_request(RequestHead& head);
   Awaitable<bool> read_head(RequestHead& head);
   Awaitable<bool> read_body(RequestHead& head);
-  Awaitable<std::optional<std::int64_t>> admit_body(RequestHead& head);
+  Awaitable<std::optional<BodyPermit>> admit_body(RequestHead& head);
+  std::optional<HeadError> check_length(const RequestHead& head, std::int64_t max_bytes);
   Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, RequestHead& head,
                                                    std::int64_t max_bytes);
   Awaitable<Io> fill(std::size_t bytes, Instant deadline);

@@ -45,7 +45,8 @@ Response ServerCore::error(int status, std::string_view message, std::string_vie
                     .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
                     .body = std::string(message) + "\n"};
   if (options.error_response) response = options.error_response(status, message, path);
-  if (status == 503) response.headers.set("Retry-After", "1");  // too much of something
+  // Too much of something.
+  if (status == 429 || status == 503) response.headers.set("Retry-After", "1");
   return response;
 }
 

@@ -25,10 +25,10 @@ struct ServerCore {
   std::map<std::uint64_t, Connection*> waiting;
   std::uint64_t waits_begun = 0;
   bool draining = false;
-  std::int64_t bodies_bytes = 0;                  // of the bodies that are read or answered
-  std::map<std::string, std::int64_t> bodies_of;  // the same by client network
-  std::int64_t date_s = -1;                       // second of `date`
-  std::string date;                               // value of the Date header
+  // Bytes of the bodies that are read or answered: of all, of each network, of each key.
+  std::map<std::string, std::int64_t> bodies_of;
+  std::int64_t date_s = -1;  // second of `date`
+  std::string date;          // value of the Date header
 
   Response error(int status, std::string_view message, std::string_view path = {}) const;
   // false: none waits. `network` not empty: one of that network's.

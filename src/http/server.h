@@ -41,14 +41,17 @@ using Handler = std::function<Awaitable<void>(Exchange&)>;
 
 struct BodyPermit {
   std::int64_t bytes_max = 0;
+  std::string key =
+      {};  // whose share of all bodies it takes, beside its network's; empty: nobody's
   std::any sender = {};  // becomes Request::sender, so that the handler need not look again
 };
 
 struct ServerOptions {
   std::int64_t body_max_bytes = 32LL << 20;
-  // All bodies together, each from its first byte until its request is answered; beyond: 503.
+  // All bodies together, each until its request is answered; beyond: 503.
   std::int64_t bodies_max_bytes = 512LL << 20;
   std::int64_t bodies_max_bytes_of_network = 256LL << 20;  // of those, one client network's
+  std::int64_t bodies_max_bytes_of_key = 128LL << 20;      // and one key's; beyond: 429
   std::int64_t small_body_bytes = 16 << 10;  // passes all the same: the connections bound these
   std::int64_t header_max_bytes = 64 << 10;
   // One more cuts the oldest that waits for a request; where none does, it is answered 503.
