@@ -17,7 +17,8 @@ const SystemClock kClock;
 
 constexpr std::size_t kHeadRead = 4 << 10;
 constexpr std::size_t kBodyRead = 64 << 10;
-constexpr std::size_t kReservedFor = 16;  // when a sixteenth of a body is there
+constexpr std::size_t kChunksRead = 16 << 10;  // what follows may be the next request, to be kept
+constexpr std::size_t kReservedFor = 16;       // when a sixteenth of a body is there
 // A refused client may still be sending: its bytes are read and dropped for so long, since closing
 // at once would reset the connection and take the answer with it.
 constexpr Duration kLingerMax = std::chrono::seconds(10);
@@ -47,19 +48,31 @@ HeadError no_room(BodyShare::Room room, const ServerOptions& options) {
               "a moment"};
 }
 
-// A connection whose next request is not known yet: what the server cuts when it has too many.
+// A connection whose next request is not whole, or that only reads what nobody wants any more: what
+// the server cuts when it has too many.
 class Waiting {
  public:
-  Waiting(ServerCore& core, Connection& connection) : core_(core), number_(++core.waits_begun) {
-    core_.waiting.emplace(number_, &connection);
+  Waiting(ServerCore& core, Connection& connection) : core_(core), connection_(connection) {
+    begin();
   }
   ~Waiting() { core_.waiting.erase(number_); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
+  // It has come on: those that have not are cut before it.
+  void renew() {
+    if (core_.waiting.erase(number_) > 0) begin();
+  }
+
  private:
+  void begin() {
+    number_ = ++core_.waits_begun;
+    core_.waiting.emplace(number_, &connection_);
+  }
+
   ServerCore& core_;
-  const std::uint64_t number_;
+  Connection& connection_;
+  std::uint64_t number_ = 0;
 };
 
 // A handshake under way, counted in the server. One too many cuts the oldest: who opens connections
@@ -107,13 +120,23 @@ bool ServerCore::cut_oldest_waiting(const std::string& network) {
   if (oldest == waiting.end()) return false;
   Connection* connection = oldest->second;
   waiting.erase(oldest);
-  connection->cut();
+  connection->give_way();
   return true;
 }
 
 void Connection::cut() {
   channel_->close();
   if (exchange_) exchange_->cut();
+}
+
+void Connection::give_way() {
+  if (body_for_) {
+    channel_->try_write(core_->last_words(
+        408, "the request's body did not come on while others waited for a connection",
+        *body_for_));
+    channel_->shut_write();
+  }
+  cut();
 }
 
 Awaitable<bool> Connection::begin_tls() {
@@ -174,7 +197,7 @@ void Connection::set_peer(Request& request) const {
 }
 
 // More bytes into in_, at most `bytes` of them. Who sends without a pause is held to the deadline,
-// too, and keeps nobody waiting.
+// too, and keeps nobody waiting; who lets us wait has no buffer.
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
   while (true) {
     if (kClock.now() >= deadline) co_return Io::TimedOut;
@@ -185,6 +208,7 @@ Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
     in_.resize(have + read.got);
     if (read.io != Io::Ok) co_return read.io;
     if (read.got > 0) co_return Io::Ok;
+    in_.shrink_to_fit();
     const Io io = co_await channel_->wait_readable(deadline - kClock.now());
     if (io != Io::Ok) co_return io;
   }
@@ -247,7 +271,9 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
       const Io io = co_await channel_->write(parts, core_->options.write_stall);
       if (io != Io::Ok) co_return false;
     }
+    body_for_ = head.request.path();
     failed = co_await receive_body(decoder, head, permit->bytes_max);
+    body_for_.reset();
     if (!failed) co_return true;
   }
   head.request.body = std::string();
@@ -293,6 +319,7 @@ Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decode
   const Instant end = begin + core_->options.body_timeout;
   Instant deadline = std::min(end, begin + core_->options.body_pace);
   std::size_t paced = 0;  // so much had come when the deadline was last moved
+  Waiting waits(*core_, *this);
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
@@ -306,11 +333,15 @@ Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decode
     if (decoder.state() == BodyDecoder::State::Malformed) {
       co_return HeadError{.status = 400, .message = "the request's chunks are malformed"};
     }
-    if (body.size() - paced >= kBodyRead) {
+    if (body.size() - paced >= core_->options.body_pace_bytes) {
       paced = body.size();
       deadline = std::min(end, kClock.now() + core_->options.body_pace);
+      waits.renew();
     }
-    const Io io = co_await fill(kBodyRead, deadline);
+    const std::size_t most =
+        head.chunked ? kChunksRead
+                     : std::min<std::size_t>(kBodyRead, head.content_length - body.size());
+    const Io io = co_await fill(most, deadline);
     if (io == Io::Closed) co_return HeadError{.status = kLost, .message = {}};
     if (io == Io::TimedOut) {
       co_return HeadError{.status = 408, .message = "the request's body did not arrive in time"};
@@ -331,9 +362,10 @@ Awaitable<void> Connection::linger() {
   if (core_->draining) co_return;
   idle_ = true;  // a shutdown need not wait for it
   channel_->shut_write();
+  const Waiting waits(*core_, *this);
   const Instant deadline = kClock.now() + kLingerMax;
   while (true) {
-    in_.clear();
+    std::string().swap(in_);
     const Duration left = std::min<Duration>(deadline - kClock.now(), kLingerIdle);
     const Io io = co_await channel_->wait_readable(left);
     if (io != Io::Ok) break;
@@ -343,7 +375,7 @@ Awaitable<void> Connection::linger() {
 }
 
 Awaitable<void> Connection::answer(RequestHead head) {
-  if (in_.empty()) in_.shrink_to_fit();  // an answer may take minutes
+  in_.shrink_to_fit();  // an answer may take minutes
   exchange_ = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
   const std::shared_ptr<ServerExchange> exchange = exchange_;
   exchange->watch(!in_.empty());

@@ -35,6 +35,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Peer& peer() const { return peer_; }
   // Closes it; a running handler is told that its client is gone.
   void cut();
+  // Closes it for the sake of another; who is sending a body is told so.
+  void give_way();
 
  private:
   Awaitable<bool> begin_tls();
@@ -59,6 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool first_ = true;
   std::shared_ptr<ServerExchange> exchange_;  // while a handler runs
   std::unique_ptr<BodyShare> body_;           // of the request that is read or answered
+  std::optional<std::string> body_for_;       // the path that a body is being read for
 };
 
 }  // namespace flotilla::http

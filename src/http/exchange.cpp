@@ -50,6 +50,17 @@ Response ServerCore::error(int status, std::string_view message, std::string_vie
   return response;
 }
 
+std::string ServerCore::last_words(int status, std::string_view message,
+                                   std::string_view path) const {
+  const Response response = error(status, message, path);
+  std::string out =
+      "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason_phrase(status)) + "\r\n";
+  for (const auto& [name, value] : response.headers.fields()) append_field(out, name, value);
+  append_field(out, "Content-Length", std::to_string(response.body.size()));
+  append_field(out, "Connection", "close");
+  return out + "\r\n" + response.body;
+}
+
 ServerExchange::ServerExchange(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel,
                                RequestHead head)
     : core_(std::move(core)),

@@ -134,5 +134,72 @@ TEST_F(ServerBodiesTest, what_was_only_promised_is_nothing_to_other_keys_and_net
   EXPECT_THAT(answer(send(whole("/p", "bob", 900))), StartsWith("HTTP/1.1 503"));
 }
 
+TEST_F(ServerBodiesTest, a_body_that_drips_is_ended_when_its_time_is_over) {
+  options.body_pace = 40ms;
+  start();
+  const auto channel = send(head("/p", "ann", 100'000));
+  const Instant begin = SystemClock().now();
+  bool over = false;
+  std::string said;
+  while (!over && SystemClock().now() - begin < 5s) {
+    loop.send(channel, "x");
+    loop.run_for(2ms);
+    std::array<char, 500> bytes;
+    const Channel::Read read = channel->try_read(bytes);
+    said.append(bytes.data(), read.got);
+    over = read.io != Io::Ok || read.got > 0;
+  }
+  EXPECT_THAT(said, AllOf(StartsWith("HTTP/1.1 408"), HasSubstr("Connection: close")));
+  EXPECT_LT(SystemClock().now() - begin, 2s);
+}
+
+TEST_F(ServerBodiesTest, a_body_that_comes_on_has_time_for_each_part) {
+  options.body_pace = 200ms;
+  options.body_pace_bytes = 1000;
+  start();
+  const Instant begin = SystemClock().now();
+  const auto channel = send(head("/p", "ann", 20'000));
+  for (int i = 0; i < 20; ++i) {
+    loop.run_for(20ms);
+    loop.send(channel, std::string(1000, 'x'));
+  }
+  EXPECT_THAT(answer(channel), HasSubstr("got 20000;"));
+  EXPECT_GT(SystemClock().now() - begin, 400ms) << "longer than one part may take";
+}
+
+// One address must not hold places by beginning bodies.
+TEST_F(ServerBodiesTest, beyond_the_cap_the_body_that_has_not_come_on_for_longest_makes_room) {
+  options.connections_max = 2;
+  options.body_pace_bytes = 1000;
+  start();
+  const auto first = send(head("/p", "", 2000) + "x");
+  const auto second = send(head("/p", "", 2000) + "x");
+  loop.send(first, std::string(999, 'x'));
+  loop.run_for(2ms);
+  EXPECT_THAT(answer(send(whole("/p", "", 5))), HasSubstr("got 5;"));
+  EXPECT_THAT(loop.read_all(second),
+              AllOf(StartsWith("HTTP/1.1 408"), HasSubstr("waited for a connection at /p"),
+                    HasSubstr("Connection: close")));
+  loop.send(first, std::string(1000, 'x'));
+  EXPECT_THAT(answer(first), HasSubstr("got 2000;"));
+}
+
+TEST_F(ServerBodiesTest, a_network_that_begins_bodies_makes_room_among_its_own) {
+  options.connections_max_of_network = 1;
+  start();
+  const auto first = send(head("/p", "", 2000) + "x");
+  EXPECT_THAT(answer(send(whole("/p", "", 5))), HasSubstr("got 5;"));
+  EXPECT_THAT(loop.read_all(first), StartsWith("HTTP/1.1 408"));
+}
+
+TEST_F(ServerBodiesTest, who_was_refused_and_goes_on_sending_makes_room) {
+  options.connections_max = 1;
+  start();
+  const auto refused = send(head("/p", "", 2 << 20));
+  EXPECT_THAT(answer(refused), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(answer(send(whole("/p", "", 5))), HasSubstr("got 5;"));
+  EXPECT_EQ(loop.read_all(refused), "");
+}
+
 }  // namespace
 }  // namespace flotilla::http
