@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -147,6 +148,25 @@ class Talks:
         status, _, text = self.call("GET", path)
         assert status == 200, f"GET {path}: {status} {text}"
         return json.loads(text)
+
+
+class SlowBody:
+    """A request whose head was let in; its body is sent by rest(), which says the status."""
+
+    def __init__(self, server, path, body, headers):
+        self.body = body
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        fields = {"Host": f"127.0.0.1:{server.port}", "Content-Type": "application/json",
+                  "Expect": "100-continue", "Content-Length": len(body)} | headers
+        lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+        self.socket.sendall("\r\n".join(lines).encode())
+        self.answer = self.socket.makefile("rb")
+        assert self.answer.readline().startswith(b"HTTP/1.1 100 ") and self.answer.readline() == b"\r\n"
+
+    def rest(self):
+        with self.socket:
+            self.socket.sendall(self.body)
+            return int(self.answer.readline().split()[1])
 
 
 class Runner(Process, Talks):

@@ -66,6 +66,14 @@ Error expired(const KeyRing::Key& key) {
                .reason = "expired_api_key"};
 }
 
+Error key_needed() {
+  return Error{.code = Code::Unauthenticated,
+               .message =
+                   "an API key is needed; send Authorization: Bearer KEY (in the dashboard a "
+                   "log-in does, with --admin-token-file)",
+               .reason = "invalid_api_key"};
+}
+
 }  // namespace
 
 Guard::Guard(GuardPolicy policy, const KeyRing& keys) : policy_(std::move(policy)), keys_(keys) {}
@@ -155,10 +163,7 @@ Result<Caller> Guard::find_caller(const http::Request& request, Instant now, std
   }
   if (secret.empty()) {
     if (policy_.allow_anonymous) return nobody;
-    return fail(Error{.code = Code::Unauthenticated,
-                      .message = "an API key is needed; send Authorization: Bearer KEY (in the "
-                                 "dashboard a log-in does, with --admin-token-file)",
-                      .reason = "invalid_api_key"});
+    return fail(key_needed());
   }
   const auto tried = try_secret(request, secret, now);
   if (!tried) return fail(tried.error());
@@ -173,6 +178,23 @@ Result<Caller> Guard::may_use(const http::Request& request, Instant now, std::in
   if (!caller) return caller;
   if (auto may = check_content_type(request); !may) return fail(may.error());
   return caller;
+}
+
+Result<void> Guard::still_may_use(const http::Request& request, const Caller& caller, Instant now,
+                                  std::int64_t unix_s) const {
+  if (caller.is_operator) return still_may_administer(request, now);
+  if (caller.key.empty()) {
+    if (keys_.empty() || policy_.allow_anonymous) return {};
+    return fail(key_needed());
+  }
+  const KeyRing::Key* key = keys_.find(caller.key);
+  if (key == nullptr) {
+    return fail(Error{.code = Code::Unauthenticated,
+                      .message = "this API key was taken back",
+                      .reason = "invalid_api_key"});
+  }
+  if (key->has_expired(unix_s)) return fail(expired(*key));
+  return {};
 }
 
 Result<void> Guard::may_observe(const http::Request& request, Instant now, std::int64_t unix_s) {
@@ -246,6 +268,11 @@ Result<void> Guard::may_administer(const http::Request& request, Instant now) {
     return allowed;
   }
   return check_content_type(request);
+}
+
+Result<void> Guard::still_may_administer(const http::Request& request, Instant now) const {
+  if (!login_ended(request, now)) return {};
+  return fail(Code::Unauthenticated, "the log-in ended while the request came; log in again");
 }
 
 std::string Guard::login_cookie(const http::Request& request) {

@@ -227,18 +227,24 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
 }
 
 Result<Caller> has_entered(Service& service, const http::Request& request) {
+  const Instant now = service.clock.now();
+  const std::int64_t unix_s = service.clock.unix_ms() / 1000;
   const auto* known = std::any_cast<Caller>(&request.sender);
-  auto caller = known != nullptr ? Result<Caller>(*known)
-                                 : service.guard.may_use(request, service.clock.now(),
-                                                         service.clock.unix_ms() / 1000);
-  if (!caller || !service.draining) return caller;
+  auto caller =
+      known != nullptr ? Result<Caller>(*known) : service.guard.may_use(request, now, unix_s);
+  if (!caller) return caller;
+  if (auto still = service.guard.still_may_use(request, *caller, now, unix_s); !still)
+    return fail(still.error());
+  if (!service.draining) return caller;
   return fail(Error{
       .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
 }
 
 Result<void> may_administer(Service& service, const http::Request& request) {
-  if (std::any_cast<Administrator>(&request.sender) != nullptr) return {};
-  return service.guard.may_administer(request, service.clock.now());
+  const Instant now = service.clock.now();
+  if (std::any_cast<Administrator>(&request.sender) == nullptr)
+    return service.guard.may_administer(request, now);
+  return service.guard.still_may_administer(request, now);
 }
 
 namespace {
