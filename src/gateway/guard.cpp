@@ -148,7 +148,7 @@ Result<void> Guard::is_open(const http::Request& request) const {
 
 Result<Caller> Guard::find_caller(const http::Request& request, Instant now, std::int64_t unix_s) {
   Caller nobody{.key = {}, .owner = request.peer};
-  Caller operators{.key = {}, .owner = request.peer, .is_operator = true};
+  Caller operators{.key = {}, .owner = "operator at " + request.peer, .is_operator = true};
   const std::string_view secret = secret_of(request);
   if (!policy_.own_secret.empty() && same_secret(secret, policy_.own_secret)) return operators;
   if (secret.empty()) {

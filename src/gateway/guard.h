@@ -24,8 +24,10 @@ struct GuardPolicy {
 
 // Who uses /v1.
 struct Caller {
-  std::string key;    // the API key's id; empty without one
-  std::string owner;  // whose requests these are: the key's id, or the peer's address without one
+  std::string key;  // the API key's id; empty without one
+  // Whose requests these are: the key's id, or the peer's address without one. At one address the
+  // operator is another than those who need no key.
+  std::string owner;
   bool is_operator = false;  // by the admin token, a log-in, or the server's own secret
 };
 

@@ -243,6 +243,7 @@ TEST_F(GuardWithKeys, a_key_opens_the_metrics_nothing_of_admin_and_the_token_ope
   EXPECT_EQ(use("the-admin-token")->key, "");
   EXPECT_TRUE(use("the-admin-token")->is_operator);
   EXPECT_FALSE(use(secret)->is_operator);
+  EXPECT_EQ(use("the-admin-token")->owner, "operator at 127.0.0.1");
   auto nobody = local();
   EXPECT_EQ(guard.may_observe(nobody, kNow, 0).error().code, Code::Unauthenticated);
   Guard without_token({}, keys);
@@ -380,6 +381,7 @@ TEST_F(GuardWithLogin, a_log_in_opens_administration_chat_and_metrics) {
     EXPECT_TRUE(guard.may_observe(request, kNow, 0)) << method;
     ASSERT_TRUE(guard.may_use(request, kNow, 0)) << method;
     EXPECT_EQ(guard.may_use(request, kNow, 0)->key, "");
+    EXPECT_EQ(guard.may_use(request, kNow, 0)->owner, "operator at 127.0.0.1");
   }
   const auto wrong = browser("GET", secret + "0");
   EXPECT_EQ(guard.may_administer(wrong, kNow).error().code, Code::Unauthenticated);

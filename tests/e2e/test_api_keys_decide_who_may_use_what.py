@@ -298,9 +298,35 @@ def test_a_name_goes_to_one_key(quick):
         assert sorted(made) == [201] + [409] * 5
 
 
-def test_what_the_operator_asked_does_not_show_to_those_without_a_key(start):
-    server = start(Server, "--allow-anonymous", token="the-admin-token")
-    server.load(nodes=1, model="synthetic")
+@pytest.fixture(scope="module")
+def anonymous(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("anonymous"), "--allow-anonymous", token="the-admin-token")
+    try:
+        server.load(nodes=1, model="synthetic")
+        yield server
+    finally:
+        server.stop()
+
+
+def test_the_operators_responses_are_not_those_of_clients_without_a_key(anonymous):
+    def call(method, path, secret, body=None):
+        status, _, text = anonymous.call(method, "/v1/responses" + path, body,
+                                         {"Authorization": secret and f"Bearer {secret}"})
+        return status, json.loads(text)
+
+    asked = {"model": "synthetic", "input": "a plan", "max_output_tokens": 2}
+    for owner, other in (("the-admin-token", None), (None, "the-admin-token")):
+        status, kept = call("POST", "", owner, asked)
+        assert status == 200, kept
+        follows = asked | {"previous_response_id": kept["id"]}
+        status, refused = call("POST", "", other, follows)
+        assert status == 400 and refused["error"]["code"] == "previous_response_not_found"
+        assert call("GET", f"/{kept['id']}", other)[0] == 404
+        assert call("POST", "", owner, follows)[0] == 200
+
+
+def test_what_the_operator_asked_does_not_show_to_those_without_a_key(anonymous):
+    server = anonymous
     text = [{"role": "user", "content": "secret plan " * 200}]
 
     def cached(secret):
