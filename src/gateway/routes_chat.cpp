@@ -61,8 +61,7 @@ Awaitable<void> refuse_chat(http::Exchange& exchange, RequestTrace& trace, Error
   http::Response response =
       http::json_response(api::http_status(error.code), api::openai_error_body(error));
   response.headers.set("x-request-id", trace.id());
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   trace.ended(response.status, error.reason.empty() ? error.message : error.reason, {});
   co_await exchange.respond(std::move(response));
 }
@@ -348,8 +347,7 @@ Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<C
 Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
   http::Response response =
       http::json_response(api::http_status(error.code), api::openai_error_body(error));
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   co_await exchange.respond(std::move(response));
 }
 

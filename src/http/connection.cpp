@@ -34,20 +34,6 @@ HeadError too_large(std::int64_t max_bytes) {
           .message = "the request's body is larger than " + std::to_string(max_bytes) + " bytes"};
 }
 
-HeadError no_room(BodyShare::Room room, const ServerOptions& options) {
-  if (room == BodyShare::Room::NoneOfKey) {
-    return {.status = 429,
-            .message = fmt::format("the bodies of this key's requests, from their heads to their "
-                                   "answers, may have {} bytes together, and this one is more; "
-                                   "send it again when another is answered",
-                                   options.bodies_max_bytes_of_key)};
-  }
-  return {.status = 503,
-          .message =
-              "the server holds as many bytes of request bodies as it may; send it again in "
-              "a moment"};
-}
-
 // A connection whose next request is not whole, or that only reads what nobody wants any more: what
 // the server cuts when it has too many.
 class Waiting {
@@ -264,7 +250,7 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
   std::optional<BodyPermit> permit = co_await admit_body(head);
   if (!permit) co_return false;
   body_ = std::make_unique<BodyShare>(core_, head.request, std::move(permit->key));
-  std::optional<HeadError> failed = check_length(head, permit->bytes_max);
+  std::optional<HeadError> failed = check_length(head, *permit);
   if (!failed) {
     if (head.expect_continue && in_.empty()) {
       const Channel::Parts parts{"HTTP/1.1 100 Continue\r\n\r\n", "", ""};
@@ -272,7 +258,7 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
       if (io != Io::Ok) co_return false;
     }
     body_for_ = head.request.path();
-    failed = co_await receive_body(decoder, head, permit->bytes_max);
+    failed = co_await receive_body(decoder, head, *permit);
     body_for_.reset();
     if (!failed) co_return true;
   }
@@ -303,17 +289,34 @@ Awaitable<std::optional<BodyPermit>> Connection::admit_body(RequestHead& head) {
 }
 
 // By what the head says of it.
-std::optional<HeadError> Connection::check_length(const RequestHead& head, std::int64_t max_bytes) {
-  if (head.content_length > static_cast<std::uint64_t>(max_bytes)) return too_large(max_bytes);
+std::optional<HeadError> Connection::check_length(const RequestHead& head,
+                                                  const BodyPermit& permit) {
+  if (head.content_length > static_cast<std::uint64_t>(permit.bytes_max))
+    return too_large(permit.bytes_max);
   const BodyShare::Room room = body_->expect(head.content_length);
-  if (room != BodyShare::Room::There) return no_room(room, core_->options);
+  if (room != BodyShare::Room::There) return no_room(room, permit);
   return std::nullopt;
+}
+
+HeadError Connection::no_room(BodyShare::Room room, const BodyPermit& permit) const {
+  if (room == BodyShare::Room::None) {
+    return {.status = 503,
+            .message =
+                "the server holds as many bytes of request bodies as it may; send it again "
+                "in a moment"};
+  }
+  return {.status = 429,
+          .message = fmt::format("the bodies of this key's requests, from their heads to their "
+                                 "answers, may have {} bytes together, and this one is more; send "
+                                 "it again when another is answered",
+                                 core_->options.bodies_max_bytes_of_key),
+          .headers = permit.headers};
 }
 
 Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
                                                              RequestHead& head,
-                                                             std::int64_t max_bytes) {
-  const auto limit = static_cast<std::size_t>(max_bytes);
+                                                             const BodyPermit& permit) {
+  const auto limit = static_cast<std::size_t>(permit.bytes_max);
   std::string& body = head.request.body;
   const Instant begin = kClock.now();
   const Instant end = begin + core_->options.body_timeout;
@@ -323,12 +326,12 @@ Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decode
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
-    if (body.size() > limit) co_return too_large(max_bytes);
+    if (body.size() > limit) co_return too_large(permit.bytes_max);
     // What a text leaves behind as it grows is as large as itself. Who only says that it will be
     // large gets nothing.
     if (body.size() >= head.content_length / kReservedFor) body.reserve(head.content_length);
     const BodyShare::Room room = body_->hold(body.size());
-    if (room != BodyShare::Room::There) co_return no_room(room, core_->options);
+    if (room != BodyShare::Room::There) co_return no_room(room, permit);
     if (decoder.state() == BodyDecoder::State::Done) co_return std::nullopt;
     if (decoder.state() == BodyDecoder::State::Malformed) {
       co_return HeadError{.status = 400, .message = "the request's chunks are malformed"};
@@ -354,6 +357,7 @@ Awaitable<void> Connection::refuse(HeadError error, std::string path) {
   head.keep_alive = false;
   const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
   Response response = core_->error(error.status, error.message, path);
+  for (const auto& [name, value] : error.headers.fields()) response.headers.set(name, value);
   const bool sent = co_await exchange->respond(std::move(response));
   if (sent) co_await linger();
 }

@@ -5,11 +5,10 @@
 #include <string>
 
 #include "http/body_decoder.h"
+#include "http/body_share.h"
 #include "http/exchange.h"
 
 namespace flotilla::http {
-
-class BodyShare;
 
 // Who connected, and how.
 struct Peer {
@@ -45,9 +44,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_head(RequestHead& head);
   Awaitable<bool> read_body(RequestHead& head);
   Awaitable<std::optional<BodyPermit>> admit_body(RequestHead& head);
-  std::optional<HeadError> check_length(const RequestHead& head, std::int64_t max_bytes);
+  std::optional<HeadError> check_length(const RequestHead& head, const BodyPermit& permit);
   Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, RequestHead& head,
-                                                   std::int64_t max_bytes);
+                                                   const BodyPermit& permit);
+  HeadError no_room(BodyShare::Room room, const BodyPermit& permit) const;
   Awaitable<Io> fill(std::size_t bytes, Instant deadline);
   Awaitable<void> refuse(HeadError error, std::string path);
   Awaitable<void> answer(RequestHead head);

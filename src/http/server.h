@@ -43,6 +43,7 @@ struct BodyPermit {
   std::int64_t bytes_max = 0;
   std::string key =
       {};  // whose share of all bodies it takes, beside its network's; empty: nobody's
+  Headers headers = {};  // of the answer that says that its share is used up
   std::any sender = {};  // becomes Request::sender, so that the handler need not look again
 };
 

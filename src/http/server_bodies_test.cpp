@@ -31,6 +31,7 @@ struct ServerBodiesTest : testing::Test {
     options.admit_body = [](Exchange& exchange) -> Awaitable<BodyPermit> {
       BodyPermit permit{.bytes_max = 1 << 20};
       permit.key = std::string(exchange.request().headers.find("x-api-key").value_or(""));
+      permit.headers.set("x-left", "3");
       co_return permit;
     };
   }
@@ -80,7 +81,7 @@ TEST_F(ServerBodiesTest, a_key_has_its_share_from_the_heads_on_and_no_other_key_
   start();
   const auto promised = send(head("/p", "ann", 700));
   EXPECT_THAT(answer(send(head("/p", "ann", 700))),
-              AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("Retry-After: 1"),
+              AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("Retry-After: 1"), HasSubstr("x-left: 3"),
                     HasSubstr("may have 1000 bytes together"), HasSubstr(" at /p")));
   EXPECT_THAT(answer(send(whole("/p", "ann", 300))), HasSubstr("got 300;"));
   EXPECT_THAT(answer(send(whole("/p", "bob", 700))), HasSubstr("got 700;"));

@@ -236,6 +236,32 @@ def test_each_request_counts_once_whatever_comes_of_it(quick, method, path, body
     assert quick.call(method, path, body, headers)[0] == 429, "a change gives nothing back"
 
 
+@pytest.mark.parametrize("path, body", [
+    ("/v1/chat/completions", {"model": "synthetic", "max_tokens": 1, "messages": [HELLO]}),
+    ("/v1/messages", {"model": "synthetic", "max_tokens": 1, "messages": [HELLO]}),
+    ("/v1/responses", {"model": "synthetic", "max_output_tokens": 1, "input": "x"}),
+    ("/v1/completions", {"model": "synthetic", "max_tokens": 1, "prompt": "x"}),
+    ("/tokenize", {"model": "synthetic", "content": "x"}),
+], ids=str)
+@pytest.mark.parametrize("quota", [{"requests_per_min": 1, "tokens_per_min": 5000}, {"tokens_per_min": 12}], ids=str)
+def test_who_has_used_up_a_quota_is_told_what_is_left(quick, path, body, quota):
+    key = make_key(quick, f"told-{secrets.token_hex(4)}", **quota)
+    status, served, text = quick.call("POST", path, body, {"x-api-key": key["secret"]})
+    assert status == 200, text
+    while status == 200:  # the first tokens are estimates
+        status, refused, text = quick.call("POST", path, body, {"x-api-key": key["secret"]})
+    assert status == 429 and int(refused["retry-after"]) >= 1, text
+    for of, bound in quota.items():
+        what = of.partition("_")[0]
+        for answer in (served, refused):
+            assert answer[f"x-ratelimit-limit-{what}"] == str(bound)
+            assert 0 <= int(answer[f"x-ratelimit-remaining-{what}"]) <= bound
+            assert 0 <= float(answer[f"x-ratelimit-reset-{what}"].rstrip("s")) <= 300
+    spent = next(iter(quota)).partition("_")[0]
+    assert int(refused[f"x-ratelimit-remaining-{spent}"]) < quota[f"{spent}_per_min"]
+    assert float(refused[f"x-ratelimit-reset-{spent}"].rstrip("s")) > 0
+
+
 def test_a_key_opens_nothing_when_its_time_is_over(quick):
     key = make_key(quick, "over-soon", expires_unix_s=int(time.time()) + 3600)
     assert chat(quick, key)[0] == 200
