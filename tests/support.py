@@ -186,6 +186,7 @@ class Server(Process, Talks):
         self.token_file = folder / "token"
         if token:
             self.token_file.write_text(token + "\n")
+            self.token_file.chmod(0o644)  # whatever the umask
             arguments = (*arguments, "--admin-token-file", self.token_file)
             self.headers = {"Authorization": f"Bearer {token}"}
         super().__init__(["serve", "--port", port, "--state", self.state, *arguments], folder / "serve.log",

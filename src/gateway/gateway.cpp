@@ -25,6 +25,7 @@
 #include "platform/file_lock.h"
 #include "platform/limits.h"
 #include "platform/open_files.h"
+#include "platform/own_file.h"
 #include "platform/process.h"
 #include "platform/socket_dir.h"
 
@@ -61,6 +62,10 @@ Result<std::string> read_token(const fs::path& file) {
     return fail(Code::InvalidArgument,
                 fmt::format("the admin token in {} has {} characters; use at least 8",
                             file.string(), token.size()));
+  }
+  if (auto ours = platform::check_others_cannot_write(file); !ours) {
+    return fail(Code::InvalidArgument, fmt::format("the admin token file {} is not safe: {}",
+                                                   file.string(), ours.error().message));
   }
   std::error_code ignored;
   const auto others = fs::perms::group_all | fs::perms::others_all;
