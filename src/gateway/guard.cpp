@@ -5,20 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/secret.h"
 #include "gateway/site.h"
 
 namespace flotilla::gateway {
 namespace {
-
-// Compares every byte whatever the first difference: the time tells nothing of the token.
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0U : 1U;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const char other = b.empty() ? '\0' : b[i % b.size()];
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(other);
-  }
-  return difference == 0;
-}
 
 // Of Authorization: Bearer, or of x-api-key as Anthropic's SDK sends it; empty: neither.
 std::string_view secret_of(const http::Request& request) {
@@ -150,7 +141,8 @@ Result<Caller> Guard::find_caller(const http::Request& request, Instant now, std
   Caller nobody{.key = {}, .owner = request.peer};
   Caller operators{.key = {}, .owner = "operator at " + request.peer, .is_operator = true};
   const std::string_view secret = secret_of(request);
-  if (!policy_.own_secret.empty() && same_secret(secret, policy_.own_secret)) return operators;
+  const bool may_be_ours = !secret.empty() && !policy_.own_secret.empty();
+  if (may_be_ours && same_secret(secret, policy_.own_secret)) return operators;
   if (secret.empty()) {
     const auto logged_in = find_login(request, now);
     if (!logged_in) return fail(logged_in.error());
