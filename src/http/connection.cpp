@@ -262,7 +262,9 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
     body_for_.reset();
     if (!failed) co_return true;
   }
-  head.request.body = std::string();
+  // By a swap: assigning an empty string would keep the memory, which nobody counts any more, for
+  // as long as the client goes on sending.
+  std::string().swap(head.request.body);
   body_.reset();
   std::string path(head.request.path());
   if (failed->status != kLost) co_await refuse(std::move(*failed), std::move(path));
