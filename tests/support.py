@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -149,6 +150,25 @@ class Talks:
         return json.loads(text)
 
 
+class SlowBody:
+    """A request whose head was let in; its body is sent by rest(), which says the status."""
+
+    def __init__(self, server, path, body, headers):
+        self.body = body
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        fields = {"Host": f"127.0.0.1:{server.port}", "Content-Type": "application/json",
+                  "Expect": "100-continue", "Content-Length": len(body)} | headers
+        lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+        self.socket.sendall("\r\n".join(lines).encode())
+        self.answer = self.socket.makefile("rb")
+        assert self.answer.readline().startswith(b"HTTP/1.1 100 ") and self.answer.readline() == b"\r\n"
+
+    def rest(self):
+        with self.socket:
+            self.socket.sendall(self.body)
+            return int(self.answer.readline().split()[1])
+
+
 class Runner(Process, Talks):
     """`flotilla runner` on a TCP port; one thread where nothing else is said, since several tests run at once."""
 
@@ -168,6 +188,7 @@ class Server(Process, Talks):
         self.token_file = folder / "token"
         if token:
             self.token_file.write_text(token + "\n")
+            self.token_file.chmod(0o644)  # whatever the umask
             arguments = (*arguments, "--admin-token-file", self.token_file)
             self.headers = {"Authorization": f"Bearer {token}"}
         super().__init__(["serve", "--port", port, "--state", self.state, *arguments], folder / "serve.log",

@@ -60,7 +60,11 @@ LIBRARIES = {
 }
 
 # Words of the language that have a better place; where they may stand; what to take instead.
+SECRET = r"\w*(secret|password|admin_token|api_key|_mac)\b"
 BANS = [
+    (rf"\b{SECRET}(\(\))?\s*([!=]=|\.compare\()|[!=]=\s*(\w+(\.|->|::))*{SECRET}", r"src/base/secret\.cpp",
+     "same_secret() from base/secret.h, whose time tells nothing"),
+    (r"= std::string(\(\)|\{\});", r"(?!)", "clear(), or std::string().swap(…) where memory is to be given back: this keeps it"),
     (r"::now\(", r"src/base/clock\.h", "a Clock& from base/clock.h"),
     (r"\b(s?rand|random_device|mt19937\w*)\b\s*[({]", r"src/base/random\.(h|cpp)", "Random from base/random.h"),
     (r"\bsleep_(for|until)\b|::u?sleep\(", r"(?!)", "a timer, or waiting for what is to happen"),
@@ -276,6 +280,12 @@ FAULTS = [
     ("src/agent/a.cpp", "// TODO later\n", "the work itself"),
     ("src/agent/a.cpp", "if (const auto a = co_await f(g()); a) h();\n", "name its result first"),
     ("src/agent/a.cpp", "if (a()) co_await f();\n", None),
+    ("src/agent/a.cpp", "if (policy.admin_token == given) open();\n", "take same_secret()"),
+    ("src/agent/a.cpp", "if (given != policy_.own_secret) close();\n", "take same_secret()"),
+    ("src/agent/a.cpp", "if (key->secret.compare(given) == 0) open();\n", "take same_secret()"),
+    ("src/agent/a.cpp", "if (same_secret(secret, given) && !secret.empty()) open();\n", None),
+    ("src/agent/a.cpp", "const bool kept = secrets == Secrets::Kept;\n", None),
+    ("src/agent/a.cpp", "body = std::string();\n", "this keeps it"),
     ("src/agent/a.h", "using namespace boost;\n", "take the names"),
     ("src/agent/a.h", "#pragma once\n", "nobody includes it"),
     ("src/agent/a.h", "int a;\n", "begins with #pragma once"),

@@ -590,7 +590,7 @@ export interface Doctor {
 export interface Request {
   id: string;
   model: string;
-  // The API key's id; without one the peer's address.
+  // The API key's id; without one the peer's address, with `operator at ` before it where the admin token or a log-in let it in.
   key: string;
   // arrived, queued, dispatched, answering, ended …
   phase: string;
@@ -626,7 +626,7 @@ export interface RequestMoment {
 export interface RequestTimeline {
   id: string;
   model: string;
-  // The API key's id; without one the peer's address.
+  // The API key's id; without one the peer's address, with `operator at ` before it where the admin token or a log-in let it in.
   key: string;
   // arrived, queued, dispatched, answering, ended …
   phase: string;

@@ -21,7 +21,7 @@ struct RequestMoment {
 struct RequestRecord {
   std::string id;
   std::string model;             // as the client wrote it
-  std::string owner;             // the API key's id, or the peer's address without one
+  std::string owner;             // the API key's id; without one "[operator at ]ADDRESS"
   std::string phase = "queued";  // queued, prefilling, answering, ended
   std::string node;              // that has or had it last
   bool stream = false;

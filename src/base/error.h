@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace flotilla {
 
@@ -31,6 +32,8 @@ struct Error {
   std::string param = {};   // the request field at fault, e.g. "max_tokens"
   std::string reason = {};  // machine-readable, e.g. "context_length_exceeded", "model_not_found"
   int retry_after_s = 0;    // > 0: when trying again makes sense
+  // What the answer's head says beside it: what is left of the quotas that are used up.
+  std::vector<std::pair<std::string, std::string>> fields = {};
 };
 
 }  // namespace flotilla

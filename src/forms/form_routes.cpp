@@ -40,8 +40,7 @@ const Form kForms[] = {
 Awaitable<void> refuse(Exchange& exchange, const char* path, Error error) {
   http::Response response =
       http::json_response(api::http_status(error.code), error_body_for(path, error));
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   co_await exchange.respond(std::move(response));
 }
 

@@ -27,8 +27,7 @@ Awaitable<void> refuse(http::Exchange& exchange, Error error) {
   }
   http::Response response =
       http::json_response(api::http_status(error.code), forms::error_body_for(path, error));
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   co_await exchange.respond(std::move(response));
 }
 
@@ -52,6 +51,11 @@ Awaitable<http::BodyPermit> admit_body(Service& service, const Front& front,
   Result<Sender> may = may_send(service, exchange.request(), door);
   if (may) {
     permit.bytes_max = service.knobs.body_max_bytes;
+    if (const auto* caller = std::get_if<Caller>(&*may)) {
+      permit.key = caller->key;
+      for (auto& [name, value] : service.keys.left_fields(caller->key, service.clock.now()))
+        permit.headers.set(std::move(name), std::move(value));
+    }
     permit.sender = as_sender(std::move(*may));
     co_return permit;
   }

@@ -58,8 +58,7 @@ Awaitable<void> ChatAnswer::fail(Error error) {
   }
   http::Response response =
       http::json_response(api::http_status(error.code), api::openai_error_body(error));
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   co_await refuse(std::move(response));
 }
 

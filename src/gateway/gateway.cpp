@@ -25,6 +25,7 @@
 #include "platform/file_lock.h"
 #include "platform/limits.h"
 #include "platform/open_files.h"
+#include "platform/own_file.h"
 #include "platform/process.h"
 #include "platform/socket_dir.h"
 
@@ -62,6 +63,10 @@ Result<std::string> read_token(const fs::path& file) {
                 fmt::format("the admin token in {} has {} characters; use at least 8",
                             file.string(), token.size()));
   }
+  if (auto ours = platform::check_others_cannot_write(file); !ours) {
+    return fail(Code::InvalidArgument, fmt::format("the admin token file {} is not safe: {}",
+                                                   file.string(), ours.error().message));
+  }
   std::error_code ignored;
   const auto others = fs::perms::group_all | fs::perms::others_all;
   if ((fs::status(file, ignored).permissions() & others) != fs::perms::none) {
@@ -88,6 +93,16 @@ Result<void> check_address(const GatewayOptions& options, const std::string& tok
                     options.host));
   }
   return {};
+}
+
+// Of the largest bodies a key has one at least, and no share is all of the next larger one.
+void make_room_for_bodies(http::ServerOptions& options) {
+  options.bodies_max_bytes_of_key =
+      std::max(options.bodies_max_bytes_of_key, options.body_max_bytes);
+  options.bodies_max_bytes_of_network =
+      std::max(options.bodies_max_bytes_of_network, 2 * options.bodies_max_bytes_of_key);
+  options.bodies_max_bytes =
+      std::max(options.bodies_max_bytes, 2 * options.bodies_max_bytes_of_network);
 }
 
 // What is made once, at random, and kept in the state directory.
@@ -243,6 +258,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
 
   http::ServerOptions server_options;
   server_options.body_max_bytes = knobs.body_max_bytes;
+  make_room_for_bodies(server_options);
   // A request in flight has two: its client's and its replica's.
   const int files = platform::raise_open_files_limit();
   server_options.connections_max =

@@ -5,20 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/secret.h"
 #include "gateway/site.h"
 
 namespace flotilla::gateway {
 namespace {
-
-// Compares every byte whatever the first difference: the time tells nothing of the token.
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0U : 1U;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const char other = b.empty() ? '\0' : b[i % b.size()];
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(other);
-  }
-  return difference == 0;
-}
 
 // Of Authorization: Bearer, or of x-api-key as Anthropic's SDK sends it; empty: neither.
 std::string_view secret_of(const http::Request& request) {
@@ -64,6 +55,14 @@ Error expired(const KeyRing::Key& key) {
   return Error{.code = Code::Unauthenticated,
                .message = fmt::format("API key \"{}\" has expired", key.spec.name),
                .reason = "expired_api_key"};
+}
+
+Error key_needed() {
+  return Error{.code = Code::Unauthenticated,
+               .message =
+                   "an API key is needed; send Authorization: Bearer KEY (in the dashboard a "
+                   "log-in does, with --admin-token-file)",
+               .reason = "invalid_api_key"};
 }
 
 }  // namespace
@@ -140,9 +139,10 @@ Result<void> Guard::is_open(const http::Request& request) const {
 
 Result<Caller> Guard::find_caller(const http::Request& request, Instant now, std::int64_t unix_s) {
   Caller nobody{.key = {}, .owner = request.peer};
-  Caller operators{.key = {}, .owner = request.peer, .is_operator = true};
+  Caller operators{.key = {}, .owner = "operator at " + request.peer, .is_operator = true};
   const std::string_view secret = secret_of(request);
-  if (!policy_.own_secret.empty() && same_secret(secret, policy_.own_secret)) return operators;
+  const bool may_be_ours = !secret.empty() && !policy_.own_secret.empty();
+  if (may_be_ours && same_secret(secret, policy_.own_secret)) return operators;
   if (secret.empty()) {
     const auto logged_in = find_login(request, now);
     if (!logged_in) return fail(logged_in.error());
@@ -155,10 +155,7 @@ Result<Caller> Guard::find_caller(const http::Request& request, Instant now, std
   }
   if (secret.empty()) {
     if (policy_.allow_anonymous) return nobody;
-    return fail(Error{.code = Code::Unauthenticated,
-                      .message = "an API key is needed; send Authorization: Bearer KEY (in the "
-                                 "dashboard a log-in does, with --admin-token-file)",
-                      .reason = "invalid_api_key"});
+    return fail(key_needed());
   }
   const auto tried = try_secret(request, secret, now);
   if (!tried) return fail(tried.error());
@@ -173,6 +170,23 @@ Result<Caller> Guard::may_use(const http::Request& request, Instant now, std::in
   if (!caller) return caller;
   if (auto may = check_content_type(request); !may) return fail(may.error());
   return caller;
+}
+
+Result<void> Guard::still_may_use(const http::Request& request, const Caller& caller, Instant now,
+                                  std::int64_t unix_s) const {
+  if (caller.is_operator) return still_may_administer(request, now);
+  if (caller.key.empty()) {
+    if (keys_.empty() || policy_.allow_anonymous) return {};
+    return fail(key_needed());
+  }
+  const KeyRing::Key* key = keys_.find(caller.key);
+  if (key == nullptr) {
+    return fail(Error{.code = Code::Unauthenticated,
+                      .message = "this API key was taken back",
+                      .reason = "invalid_api_key"});
+  }
+  if (key->has_expired(unix_s)) return fail(expired(*key));
+  return {};
 }
 
 Result<void> Guard::may_observe(const http::Request& request, Instant now, std::int64_t unix_s) {
@@ -246,6 +260,11 @@ Result<void> Guard::may_administer(const http::Request& request, Instant now) {
     return allowed;
   }
   return check_content_type(request);
+}
+
+Result<void> Guard::still_may_administer(const http::Request& request, Instant now) const {
+  if (!login_ended(request, now)) return {};
+  return fail(Code::Unauthenticated, "the log-in ended while the request came; log in again");
 }
 
 std::string Guard::login_cookie(const http::Request& request) {

@@ -24,8 +24,10 @@ struct GuardPolicy {
 
 // Who uses /v1.
 struct Caller {
-  std::string key;    // the API key's id; empty without one
-  std::string owner;  // whose requests these are: the key's id, or the peer's address without one
+  std::string key;  // the API key's id; empty without one
+  // Whose requests these are: the key's id, or the peer's address without one. At one address the
+  // operator is another than those who need no key.
+  std::string owner;
   bool is_operator = false;  // by the admin token, a log-in, or the server's own secret
 };
 
@@ -49,10 +51,16 @@ class Guard {
   // /v1/*, /tokenize, /detokenize: by an API key (as bearer token or x-api-key), the admin token or
   // a log-in; without any as said above while no key exists, or by anybody where that is allowed.
   Result<Caller> may_use(const http::Request& request, Instant now, std::int64_t unix_s);
+  // What let the request in while its body was still to come does so yet: the key is there and its
+  // time not over, the log-in not ended, or there is still no key where none was needed.
+  Result<void> still_may_use(const http::Request& request, const Caller& caller, Instant now,
+                             std::int64_t unix_s) const;
   // /metrics: by a key, the admin token or a log-in as soon as there is a key or token.
   Result<void> may_observe(const http::Request& request, Instant now, std::int64_t unix_s);
   // /admin/*: the token or a log-in where a token is set, JSON bodies only, no foreign page (CSRF).
   Result<void> may_administer(const http::Request& request, Instant now);
+  // As still_may_use().
+  Result<void> still_may_administer(const http::Request& request, Instant now) const;
 
   bool has_token() const { return !policy_.admin_token.empty(); }
   // The cookie's value for the right token. Conflict: none is set.

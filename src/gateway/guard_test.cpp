@@ -243,6 +243,7 @@ TEST_F(GuardWithKeys, a_key_opens_the_metrics_nothing_of_admin_and_the_token_ope
   EXPECT_EQ(use("the-admin-token")->key, "");
   EXPECT_TRUE(use("the-admin-token")->is_operator);
   EXPECT_FALSE(use(secret)->is_operator);
+  EXPECT_EQ(use("the-admin-token")->owner, "operator at 127.0.0.1");
   auto nobody = local();
   EXPECT_EQ(guard.may_observe(nobody, kNow, 0).error().code, Code::Unauthenticated);
   Guard without_token({}, keys);
@@ -318,6 +319,25 @@ TEST_F(GuardWithKeys, an_expired_key_is_refused) {
   EXPECT_TRUE(use("the-admin-token"));
 }
 
+TEST_F(GuardWithKeys, what_let_a_request_in_is_looked_at_again_when_its_body_is_there) {
+  const auto request = local("POST");
+  const auto still = [&](const Caller& caller, std::int64_t unix_s = 50) {
+    const auto may = guard.still_may_use(request, caller, kNow, unix_s);
+    return may ? std::string("yes") : may.error().reason;
+  };
+  const Caller nobody = *use("");
+  EXPECT_EQ(still(nobody), "yes");
+  const Caller mine = *use(add("key-1", 60));
+  EXPECT_EQ(still(nobody), "invalid_api_key") << "there is a key now";
+  EXPECT_EQ(still(mine), "yes");
+  EXPECT_EQ(still(mine, 60), "expired_api_key");
+  keys.erase("key-1");
+  EXPECT_EQ(still(mine), "invalid_api_key");
+  const Guard open({.admin_token = {}, .allow_anonymous = true, .admin_hosts = {}}, keys);
+  add("key-2");
+  EXPECT_TRUE(open.still_may_use(request, nobody, kNow, 50));
+}
+
 TEST(Guard, as_soon_as_there_is_a_key_each_page_needs_one) {
   KeyRing keys;
   keys.put({.id = "key-1", .hash = "h", .spec = {.name = "n"}});
@@ -361,6 +381,7 @@ TEST_F(GuardWithLogin, a_log_in_opens_administration_chat_and_metrics) {
     EXPECT_TRUE(guard.may_observe(request, kNow, 0)) << method;
     ASSERT_TRUE(guard.may_use(request, kNow, 0)) << method;
     EXPECT_EQ(guard.may_use(request, kNow, 0)->key, "");
+    EXPECT_EQ(guard.may_use(request, kNow, 0)->owner, "operator at 127.0.0.1");
   }
   const auto wrong = browser("GET", secret + "0");
   EXPECT_EQ(guard.may_administer(wrong, kNow).error().code, Code::Unauthenticated);
@@ -395,9 +416,20 @@ TEST_F(GuardWithLogin, what_was_let_in_by_it_ends_with_it) {
   const auto follows = browser("GET", secret);
   auto by_token = local();
   by_token.headers.add("Authorization", "Bearer the-admin-token");
+  const auto sends = browser("POST", secret);
+  const Caller person = *guard.may_use(sends, kNow, 0);
+  const auto still_may = [&](Instant at) {
+    const bool use = guard.still_may_use(sends, person, at, 0).has_value();
+    EXPECT_EQ(use, guard.still_may_administer(sends, at).has_value());
+    return use;
+  };
   EXPECT_FALSE(guard.login_ended(follows, kNow));
+  EXPECT_TRUE(still_may(kNow));
   EXPECT_TRUE(guard.login_ended(follows, kNow + std::chrono::hours(12)));
+  EXPECT_FALSE(still_may(kNow + std::chrono::hours(12)));
   EXPECT_TRUE(*guard.log_out(browser("POST", secret), kNow));
+  EXPECT_FALSE(still_may(kNow));
+  EXPECT_TRUE(guard.still_may_administer(by_token, kNow));
   EXPECT_TRUE(guard.login_ended(follows, kNow));
   EXPECT_FALSE(guard.login_ended(by_token, kNow));
   EXPECT_FALSE(guard.may_administer(follows, kNow));

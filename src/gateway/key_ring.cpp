@@ -20,15 +20,6 @@ std::string hex(std::string_view bytes) {
   return out;
 }
 
-Error used_up(const api::KeySpec& spec, std::string_view quota, std::int64_t limit, double wait_s) {
-  const int seconds = std::clamp(static_cast<int>(std::ceil(wait_s)), 1, 300);
-  return Error{.code = Code::ResourceExhausted,
-               .message = fmt::format("key \"{}\" has used up its {} {}; try again in {} s",
-                                      spec.name, limit, quota, seconds),
-               .reason = "rate_limit_exceeded",
-               .retry_after_s = seconds};
-}
-
 Error too_many(const api::KeySpec& spec, std::int64_t sequences) {
   return Error{
       .code = Code::PermissionDenied,
@@ -137,6 +128,17 @@ const KeyRing::Key* KeyRing::find_secret(std::string_view secret) const {
   return found == by_hash_.end() ? nullptr : &found->second->key;
 }
 
+Error KeyRing::used_up(const Entry& entry, std::string_view quota, std::int64_t limit,
+                       double wait_s, Instant now) {
+  const int seconds = std::clamp(static_cast<int>(std::ceil(wait_s)), 1, 300);
+  return Error{.code = Code::ResourceExhausted,
+               .message = fmt::format("key \"{}\" has used up its {} {}; try again in {} s",
+                                      entry.key.spec.name, limit, quota, seconds),
+               .reason = "rate_limit_exceeded",
+               .retry_after_s = seconds,
+               .fields = fields_of(entry, now)};
+}
+
 Result<void> KeyRing::take_request(const std::string& id, Instant now) {
   const auto found = keys_.find(id);
   if (found == keys_.end()) return fail(taken_back());
@@ -147,7 +149,7 @@ Result<void> KeyRing::take_request(const std::string& id, Instant now) {
   const double left = entry.requests.now_left(per_min, now);
   if (left < 1) {
     return fail(
-        used_up(spec, "requests a minute", spec.requests_per_min, (1 - left) * 60 / per_min));
+        used_up(entry, "requests a minute", spec.requests_per_min, (1 - left) * 60 / per_min, now));
   }
   entry.requests.take(1, per_min, now);
   return {};
@@ -165,15 +167,15 @@ Result<KeyRing::Lease> KeyRing::enter(const std::string& id, const Cost& cost, I
   if (spec.max_in_flight > 0 && sequences > spec.max_in_flight)
     return fail(too_many(spec, sequences));
   if (spec.max_in_flight > 0 && sequences > free)
-    return fail(used_up(spec, "answers at once", spec.max_in_flight, 1));
+    return fail(used_up(entry, "answers at once", spec.max_in_flight, 1, now));
   const auto per_min = static_cast<double>(spec.tokens_per_min);
   if (spec.tokens_per_min > 0) {
     // A request that is larger than a minute's worth passes when the bucket is full.
     const double wanted = std::min(static_cast<double>(cost.tokens), per_min);
     const double left = entry.tokens.now_left(per_min, now);
     if (left < wanted) {
-      return fail(
-          used_up(spec, "tokens a minute", spec.tokens_per_min, (wanted - left) * 60 / per_min));
+      return fail(used_up(entry, "tokens a minute", spec.tokens_per_min,
+                          (wanted - left) * 60 / per_min, now));
     }
     entry.tokens.take(static_cast<double>(cost.tokens), per_min, now);
   }
@@ -200,6 +202,25 @@ KeyRing::Left KeyRing::tokens_left(const std::string& id, Instant now) const {
   const auto found = keys_.find(id);
   if (found == keys_.end()) return {};
   return left_of(found->second->key.spec.tokens_per_min, found->second->tokens, now);
+}
+
+KeyRing::Fields KeyRing::fields_of(const Entry& entry, Instant now) {
+  Fields fields;
+  const auto add = [&fields](const char* what, const Left& left) {
+    if (left.limit == 0) return;
+    fields.emplace_back(fmt::format("x-ratelimit-limit-{}", what), std::to_string(left.limit));
+    fields.emplace_back(fmt::format("x-ratelimit-remaining-{}", what), std::to_string(left.left));
+    fields.emplace_back(fmt::format("x-ratelimit-reset-{}", what),
+                        fmt::format("{:.3f}s", left.full_in_s));
+  };
+  add("requests", left_of(entry.key.spec.requests_per_min, entry.requests, now));
+  add("tokens", left_of(entry.key.spec.tokens_per_min, entry.tokens, now));
+  return fields;
+}
+
+KeyRing::Fields KeyRing::left_fields(const std::string& id, Instant now) const {
+  const auto found = keys_.find(id);
+  return found == keys_.end() ? Fields() : fields_of(*found->second, now);
 }
 
 }  // namespace flotilla::gateway

@@ -70,7 +70,6 @@ class KeyRing {
   // PermissionDenied: there never will be.
   Result<Lease> enter(const std::string& id, const Cost& cost, Instant now);
 
-  // What is left, for the x-ratelimit headers.
   struct Left {
     std::int64_t limit = 0;  // a minute; 0 = no bound
     std::int64_t left = 0;
@@ -78,6 +77,10 @@ class KeyRing {
   };
   Left requests_left(const std::string& id, Instant now) const;
   Left tokens_left(const std::string& id, Instant now) const;
+  // Of what has a bound: x-ratelimit-{limit,remaining,reset}-{requests,tokens}. Whoever is refused
+  // for a quota is told them too (Error::fields).
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  Fields left_fields(const std::string& id, Instant now) const;
 
  private:
   // What may be taken at once is a minute's worth; it comes back evenly. Debts are paid back first.
@@ -87,12 +90,15 @@ class KeyRing {
     double now_left(double per_min, Instant now) const;
     void take(double amount, double per_min, Instant now);
   };
-  static Left left_of(std::int64_t limit, const Bucket& bucket, Instant now);
   struct Entry {
     Key key;
     Bucket requests, tokens;
     std::int64_t in_flight = 0;
   };
+  static Left left_of(std::int64_t limit, const Bucket& bucket, Instant now);
+  static Fields fields_of(const Entry& entry, Instant now);
+  static Error used_up(const Entry& entry, std::string_view quota, std::int64_t limit,
+                       double wait_s, Instant now);
   std::map<std::string, std::shared_ptr<Entry>> keys_;  // by id
   std::unordered_map<std::string, std::shared_ptr<Entry>> by_hash_;
 };

@@ -150,5 +150,31 @@ TEST_F(KeyRingTest, AKeyWithoutBoundsIsNeverRefused) {
   EXPECT_EQ(ring.requests_left("a", clock.now()).limit, 0);
 }
 
+TEST_F(KeyRingTest, who_is_refused_for_a_quota_is_told_what_is_left_of_each) {
+  add("a", {.name = "", .requests_per_min = 2, .tokens_per_min = 600, .max_in_flight = 1});
+  const auto value = [](const Error& error, const std::string& name) {
+    for (const auto& [field, text] : error.fields) {
+      if (field == "x-ratelimit-" + name) return text;
+    }
+    return std::string("none");
+  };
+  const auto lease = ring.enter("a", {.tokens = 500}, clock.now());
+  ASSERT_TRUE(lease && ring.take_request("a", clock.now()) && ring.take_request("a", clock.now()));
+  const Error requests = ring.take_request("a", clock.now()).error();
+  EXPECT_EQ(value(requests, "limit-requests"), "2");
+  EXPECT_EQ(value(requests, "remaining-requests"), "0");
+  EXPECT_EQ(value(requests, "reset-requests"), "60.000s");
+  EXPECT_EQ(value(requests, "limit-tokens"), "600");
+  EXPECT_EQ(value(requests, "remaining-tokens"), "100");
+  EXPECT_EQ(value(requests, "reset-tokens"), "50.000s");
+  const Error at_once = ring.enter("a", {.tokens = 1}, clock.now()).error();
+  EXPECT_EQ(value(at_once, "remaining-tokens"), "100");
+  add("b", {.name = "", .tokens_per_min = 10});
+  ASSERT_TRUE(ring.enter("b", {.tokens = 8}, clock.now()));
+  const Error tokens = ring.enter("b", {.tokens = 8}, clock.now()).error();
+  EXPECT_EQ(value(tokens, "remaining-tokens"), "2");
+  EXPECT_EQ(value(tokens, "limit-requests"), "none") << "has no bound";
+}
+
 }  // namespace
 }  // namespace flotilla::gateway

@@ -10,13 +10,6 @@
 namespace flotilla::gateway {
 namespace {
 
-void add_left(http::Headers& headers, const char* what, const KeyRing::Left& left) {
-  if (left.limit == 0) return;
-  headers.set(fmt::format("x-ratelimit-limit-{}", what), std::to_string(left.limit));
-  headers.set(fmt::format("x-ratelimit-remaining-{}", what), std::to_string(left.left));
-  headers.set(fmt::format("x-ratelimit-reset-{}", what), fmt::format("{:.3f}s", left.full_in_s));
-}
-
 // A prefix that is cached for one key must not show to another, by a count or by time, unless the
 // load says that it may. Nor does the operator's to those who need no key.
 std::string group_of(const Caller& caller, const KeyRing::Key* key, const PoolRuntime& pool) {
@@ -69,8 +62,8 @@ Result<KeyUse> use_key(KeyRing& keys, const Caller& caller, const PoolRuntime& p
   use.weight = key.spec.weight;
   use.spender = {.key = key.id, .name = key.spec.name};
   use.cache_group = group_of(caller, &key, pool);
-  add_left(use.headers, "requests", keys.requests_left(key.id, now));
-  add_left(use.headers, "tokens", keys.tokens_left(key.id, now));
+  for (auto& [name, value] : keys.left_fields(key.id, now))
+    use.headers.set(std::move(name), std::move(value));
   use.lease = std::move(*lease);
   return use;
 }

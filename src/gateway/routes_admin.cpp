@@ -238,8 +238,7 @@ Awaitable<void> answer_problem(Exchange& exchange, Error error) {
   http::Response response =
       http::json_response(api::http_status(error.code), api::problem_body(error));
   response.headers.set("Content-Type", std::string(api::kProblemContentType));
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   co_await exchange.respond(std::move(response));
 }
 

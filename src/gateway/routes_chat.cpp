@@ -60,8 +60,7 @@ Awaitable<void> refuse_chat(http::Exchange& exchange, RequestTrace& trace, Error
   http::Response response =
       http::json_response(api::http_status(error.code), api::openai_error_body(error));
   response.headers.set("x-request-id", trace.id());
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   trace.ended(response.status, error.reason.empty() ? error.message : error.reason, {});
   co_await exchange.respond(std::move(response));
 }
@@ -232,20 +231,26 @@ Result<Caller> may_enter(Service& service, const http::Request& request) {
 }
 
 Result<Caller> has_entered(Service& service, const http::Request& request) {
+  const Instant now = service.clock.now();
+  const std::int64_t unix_s = service.clock.unix_ms() / 1000;
   const Sender* sender = known_sender(request);
   const auto* known = sender == nullptr ? nullptr : std::get_if<Caller>(sender);
-  auto caller = known != nullptr ? Result<Caller>(*known)
-                                 : service.guard.may_use(request, service.clock.now(),
-                                                         service.clock.unix_ms() / 1000);
-  if (!caller || !service.draining) return caller;
+  auto caller =
+      known != nullptr ? Result<Caller>(*known) : service.guard.may_use(request, now, unix_s);
+  if (!caller) return caller;
+  if (auto still = service.guard.still_may_use(request, *caller, now, unix_s); !still)
+    return fail(still.error());
+  if (!service.draining) return caller;
   return fail(Error{
       .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
 }
 
 Result<void> may_administer(Service& service, const http::Request& request) {
+  const Instant now = service.clock.now();
   const Sender* sender = known_sender(request);
-  if (sender != nullptr && std::holds_alternative<Administrator>(*sender)) return {};
-  return service.guard.may_administer(request, service.clock.now());
+  if (sender == nullptr || !std::holds_alternative<Administrator>(*sender))
+    return service.guard.may_administer(request, now);
+  return service.guard.still_may_administer(request, now);
 }
 
 namespace {
@@ -335,8 +340,7 @@ Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<C
 Awaitable<void> answer_openai_error(http::Exchange& exchange, Error error) {
   http::Response response =
       http::json_response(api::http_status(error.code), api::openai_error_body(error));
-  if (error.retry_after_s > 0)
-    response.headers.set("Retry-After", std::to_string(error.retry_after_s));
+  http::add_error_fields(response.headers, error);
   co_await exchange.respond(std::move(response));
 }
 

@@ -104,6 +104,7 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> cal
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
+  for (const auto& [name, value] : use->headers.fields()) answer->headers.set(name, value);
   co_await exchange.respond(std::move(*answer));
 }
 

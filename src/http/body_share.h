@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -8,22 +9,50 @@
 
 namespace flotilla::http {
 
-// What a request's body counts in the server's sum and in its network's, as long as it is there:
-// handlers keep bodies until they have answered.
+// What a request's body counts in the server's sum, in its network's and in its key's, as long as
+// it is there: handlers keep bodies until they have answered.
+//
+// A key's counts a body from its head on, by the length that it names, so that one too many is
+// refused before it comes. The other two count the bytes that came: by promises alone two addresses
+// could fill them.
 class BodyShare {
  public:
-  BodyShare(std::shared_ptr<ServerCore> core, const Request& request);
-  ~BodyShare();
+  enum class Room { There, NoneOfKey, None };
+
+  // `key`: BodyPermit::key.
+  BodyShare(std::shared_ptr<ServerCore> core, const Request& request, std::string key);
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // false: it is not small, and a sum is over its bound.
-  bool set(std::size_t bytes);
+  // A body that is not small has to find room: one of so many bytes will come.
+  Room expect(std::size_t bytes);
+  // So many bytes are there.
+  Room hold(std::size_t bytes);
 
  private:
+  // One body's part of a sum, for as long as it lives.
+  class Part {
+   public:
+    Part(std::map<std::string, std::int64_t>& sums, std::string name);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    // The sum, if this part has changed; else 0, as where nobody is named.
+    std::int64_t set(std::int64_t bytes);
+    std::int64_t bytes() const { return bytes_; }
+
+   private:
+    std::map<std::string, std::int64_t>& sums_;
+    const std::string name_;
+    std::int64_t bytes_ = 0;
+  };
+
+  bool is_small(std::size_t bytes) const;
+
   const std::shared_ptr<ServerCore> core_;
-  const std::string of_;  // empty: nobody but us reaches it
-  std::int64_t bytes_ = 0;
+  Part of_all_;
+  Part of_network_;  // of nobody: only we reach the server there
+  Part of_key_;
 };
 
 }  // namespace flotilla::http

@@ -176,6 +176,15 @@ Awaitable<void> Channel::make_way() {
   if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
 }
 
+void Channel::try_write(std::string_view bytes) {
+  if (!open()) return;
+  if (tls_) {
+    tls_->write(bytes);
+  } else {
+    ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+}
+
 // What is small goes out together, as one record.
 Awaitable<Io> Channel::write_tls(Parts parts, Duration stall) {
   std::string record;

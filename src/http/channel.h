@@ -66,6 +66,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   using Parts = std::array<std::string_view, 3>;
   Awaitable<Io> write(Parts parts, Duration stall);
 
+  // One attempt at bytes behind which nothing comes: where they do not fit nobody waits. At most 16
+  // KiB, and no write is under way.
+  void try_write(std::string_view bytes);
+
   // For operations on socket() of others (TLS, connect): closes the socket when `limit` is over,
   // since those consist of several and cancelling could fall between two.
   void arm(Duration limit) { arm(limit, true); }

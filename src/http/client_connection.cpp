@@ -109,7 +109,7 @@ bool ClientConnection::rest() {
   channel_->rest();
   answered_ = false;
   used_ = filled_ = 0;
-  in_ = std::string();
+  std::string().swap(in_);  // assigning an empty one would keep the memory
   return true;
 }
 

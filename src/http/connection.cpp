@@ -17,7 +17,8 @@ const SystemClock kClock;
 
 constexpr std::size_t kHeadRead = 4 << 10;
 constexpr std::size_t kBodyRead = 64 << 10;
-constexpr std::size_t kReservedFor = 16;  // when a sixteenth of a body is there
+constexpr std::size_t kChunksRead = 16 << 10;  // what follows may be the next request, to be kept
+constexpr std::size_t kReservedFor = 16;       // when a sixteenth of a body is there
 // A refused client may still be sending: its bytes are read and dropped for so long, since closing
 // at once would reset the connection and take the answer with it.
 constexpr Duration kLingerMax = std::chrono::seconds(10);
@@ -33,19 +34,31 @@ HeadError too_large(std::int64_t max_bytes) {
           .message = "the request's body is larger than " + std::to_string(max_bytes) + " bytes"};
 }
 
-// A connection whose next request is not known yet: what the server cuts when it has too many.
+// A connection whose next request is not whole, or that only reads what nobody wants any more: what
+// the server cuts when it has too many.
 class Waiting {
  public:
-  Waiting(ServerCore& core, Connection& connection) : core_(core), number_(++core.waits_begun) {
-    core_.waiting.emplace(number_, &connection);
+  Waiting(ServerCore& core, Connection& connection) : core_(core), connection_(connection) {
+    begin();
   }
   ~Waiting() { core_.waiting.erase(number_); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
+  // It has come on: those that have not are cut before it.
+  void renew() {
+    if (core_.waiting.erase(number_) > 0) begin();
+  }
+
  private:
+  void begin() {
+    number_ = ++core_.waits_begun;
+    core_.waiting.emplace(number_, &connection_);
+  }
+
   ServerCore& core_;
-  const std::uint64_t number_;
+  Connection& connection_;
+  std::uint64_t number_ = 0;
 };
 
 // A handshake under way, counted in the server. One too many cuts the oldest: who opens connections
@@ -93,13 +106,23 @@ bool ServerCore::cut_oldest_waiting(const std::string& network) {
   if (oldest == waiting.end()) return false;
   Connection* connection = oldest->second;
   waiting.erase(oldest);
-  connection->cut();
+  connection->give_way();
   return true;
 }
 
 void Connection::cut() {
   channel_->close();
   if (exchange_) exchange_->cut();
+}
+
+void Connection::give_way() {
+  if (body_for_) {
+    channel_->try_write(core_->last_words(
+        408, "the request's body did not come on while others waited for a connection",
+        *body_for_));
+    channel_->shut_write();
+  }
+  cut();
 }
 
 Awaitable<bool> Connection::begin_tls() {
@@ -160,7 +183,7 @@ void Connection::set_peer(Request& request) const {
 }
 
 // More bytes into in_, at most `bytes` of them. Who sends without a pause is held to the deadline,
-// too, and keeps nobody waiting.
+// too, and keeps nobody waiting; who lets us wait has no buffer.
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
   while (true) {
     if (kClock.now() >= deadline) co_return Io::TimedOut;
@@ -171,6 +194,7 @@ Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
     in_.resize(have + read.got);
     if (read.io != Io::Ok) co_return read.io;
     if (read.got > 0) co_return Io::Ok;
+    in_.shrink_to_fit();
     const Io io = co_await channel_->wait_readable(deadline - kClock.now());
     if (io != Io::Ok) co_return io;
   }
@@ -223,75 +247,106 @@ Awaitable<bool> Connection::read_body(RequestHead& head) {
   BodyDecoder decoder =
       head.chunked ? BodyDecoder::chunked() : BodyDecoder::length(head.content_length);
   if (decoder.state() == BodyDecoder::State::Done) co_return true;
-  const std::optional<std::int64_t> max_bytes = co_await admit_body(head);
-  if (!max_bytes) co_return false;
-  HeadError error = too_large(*max_bytes);
-  if (head.content_length <= static_cast<std::uint64_t>(*max_bytes)) {
+  std::optional<BodyPermit> permit = co_await admit_body(head);
+  if (!permit) co_return false;
+  body_ = std::make_unique<BodyShare>(core_, head.request, std::move(permit->key));
+  std::optional<HeadError> failed = check_length(head, *permit);
+  if (!failed) {
     if (head.expect_continue && in_.empty()) {
       const Channel::Parts parts{"HTTP/1.1 100 Continue\r\n\r\n", "", ""};
       const Io io = co_await channel_->write(parts, core_->options.write_stall);
       if (io != Io::Ok) co_return false;
     }
-    std::optional<HeadError> failed = co_await receive_body(decoder, head, *max_bytes);
+    body_for_ = head.request.path();
+    failed = co_await receive_body(decoder, head, *permit);
+    body_for_.reset();
     if (!failed) co_return true;
-    head.request.body = std::string();
-    body_.reset();
-    error = std::move(*failed);
   }
+  // By a swap: assigning an empty string would keep the memory, which nobody counts any more, for
+  // as long as the client goes on sending.
+  std::string().swap(head.request.body);
+  body_.reset();
   std::string path(head.request.path());
-  if (error.status != kLost) co_await refuse(std::move(error), std::move(path));
+  if (failed->status != kLost) co_await refuse(std::move(*failed), std::move(path));
   co_return false;
 }
 
-// How large the body may be. None: it may not come, and that is said.
-Awaitable<std::optional<std::int64_t>> Connection::admit_body(RequestHead& head) {
-  if (!core_->options.admit_body) co_return core_->options.body_max_bytes;
+// How large the body may be, and who counts it. None: it may not come, and that is said.
+Awaitable<std::optional<BodyPermit>> Connection::admit_body(RequestHead& head) {
+  BodyPermit permit{.bytes_max = core_->options.body_max_bytes};
+  if (!core_->options.admit_body) co_return permit;
   RequestHead asked;
   asked.request = std::move(head.request);
   asked.keep_alive = false;
   const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(asked));
-  BodyPermit permit = co_await core_->options.admit_body(*exchange);
+  permit = co_await core_->options.admit_body(*exchange);
   if (exchange->started()) {
     if (exchange->finished()) co_await linger();
     co_return std::nullopt;
   }
   head.request = exchange->take_request();
   head.request.sender = std::move(permit.sender);
-  co_return std::min(permit.bytes_max, core_->options.body_max_bytes);
+  permit.bytes_max = std::min(permit.bytes_max, core_->options.body_max_bytes);
+  co_return permit;
+}
+
+// By what the head says of it.
+std::optional<HeadError> Connection::check_length(const RequestHead& head,
+                                                  const BodyPermit& permit) {
+  if (head.content_length > static_cast<std::uint64_t>(permit.bytes_max))
+    return too_large(permit.bytes_max);
+  const BodyShare::Room room = body_->expect(head.content_length);
+  if (room != BodyShare::Room::There) return no_room(room, permit);
+  return std::nullopt;
+}
+
+HeadError Connection::no_room(BodyShare::Room room, const BodyPermit& permit) const {
+  if (room == BodyShare::Room::None) {
+    return {.status = 503,
+            .message =
+                "the server holds as many bytes of request bodies as it may; send it again "
+                "in a moment"};
+  }
+  return {.status = 429,
+          .message = fmt::format("the bodies of this key's requests, from their heads to their "
+                                 "answers, may have {} bytes together, and this one is more; send "
+                                 "it again when another is answered",
+                                 core_->options.bodies_max_bytes_of_key),
+          .headers = permit.headers};
 }
 
 Awaitable<std::optional<HeadError>> Connection::receive_body(BodyDecoder& decoder,
                                                              RequestHead& head,
-                                                             std::int64_t max_bytes) {
-  const auto limit = static_cast<std::size_t>(max_bytes);
+                                                             const BodyPermit& permit) {
+  const auto limit = static_cast<std::size_t>(permit.bytes_max);
   std::string& body = head.request.body;
   const Instant begin = kClock.now();
   const Instant end = begin + core_->options.body_timeout;
   Instant deadline = std::min(end, begin + core_->options.body_pace);
   std::size_t paced = 0;  // so much had come when the deadline was last moved
-  body_ = std::make_unique<BodyShare>(core_, head.request);
+  Waiting waits(*core_, *this);
   while (true) {
     const std::size_t taken = decoder.feed(in_, body, limit + 1 - body.size());
     in_.erase(0, taken);
-    if (body.size() > limit) co_return too_large(max_bytes);
+    if (body.size() > limit) co_return too_large(permit.bytes_max);
     // What a text leaves behind as it grows is as large as itself. Who only says that it will be
     // large gets nothing.
     if (body.size() >= head.content_length / kReservedFor) body.reserve(head.content_length);
-    if (!body_->set(body.size())) {
-      co_return HeadError{.status = 503,
-                          .message =
-                              "the server holds as many bytes of request bodies as it may; "
-                              "send it again in a moment"};
-    }
+    const BodyShare::Room room = body_->hold(body.size());
+    if (room != BodyShare::Room::There) co_return no_room(room, permit);
     if (decoder.state() == BodyDecoder::State::Done) co_return std::nullopt;
     if (decoder.state() == BodyDecoder::State::Malformed) {
       co_return HeadError{.status = 400, .message = "the request's chunks are malformed"};
     }
-    if (body.size() - paced >= kBodyRead) {
+    if (body.size() - paced >= core_->options.body_pace_bytes) {
       paced = body.size();
       deadline = std::min(end, kClock.now() + core_->options.body_pace);
+      waits.renew();
     }
-    const Io io = co_await fill(kBodyRead, deadline);
+    const std::size_t most =
+        head.chunked ? kChunksRead
+                     : std::min<std::size_t>(kBodyRead, head.content_length - body.size());
+    const Io io = co_await fill(most, deadline);
     if (io == Io::Closed) co_return HeadError{.status = kLost, .message = {}};
     if (io == Io::TimedOut) {
       co_return HeadError{.status = 408, .message = "the request's body did not arrive in time"};
@@ -304,6 +359,7 @@ Awaitable<void> Connection::refuse(HeadError error, std::string path) {
   head.keep_alive = false;
   const auto exchange = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
   Response response = core_->error(error.status, error.message, path);
+  for (const auto& [name, value] : error.headers.fields()) response.headers.set(name, value);
   const bool sent = co_await exchange->respond(std::move(response));
   if (sent) co_await linger();
 }
@@ -312,9 +368,10 @@ Awaitable<void> Connection::linger() {
   if (core_->draining) co_return;
   idle_ = true;  // a shutdown need not wait for it
   channel_->shut_write();
+  const Waiting waits(*core_, *this);
   const Instant deadline = kClock.now() + kLingerMax;
   while (true) {
-    in_.clear();
+    std::string().swap(in_);
     const Duration left = std::min<Duration>(deadline - kClock.now(), kLingerIdle);
     const Io io = co_await channel_->wait_readable(left);
     if (io != Io::Ok) break;
@@ -324,7 +381,7 @@ Awaitable<void> Connection::linger() {
 }
 
 Awaitable<void> Connection::answer(RequestHead head) {
-  if (in_.empty()) in_.shrink_to_fit();  // an answer may take minutes
+  in_.shrink_to_fit();  // an answer may take minutes
   exchange_ = std::make_shared<ServerExchange>(core_, channel_, std::move(head));
   const std::shared_ptr<ServerExchange> exchange = exchange_;
   exchange->watch(!in_.empty());

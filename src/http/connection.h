@@ -5,11 +5,10 @@
 #include <string>
 
 #include "http/body_decoder.h"
+#include "http/body_share.h"
 #include "http/exchange.h"
 
 namespace flotilla::http {
-
-class BodyShare;
 
 // Who connected, and how.
 struct Peer {
@@ -35,6 +34,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Peer& peer() const { return peer_; }
   // Closes it; a running handler is told that its client is gone.
   void cut();
+  // Closes it for the sake of another; who is sending a body is told so.
+  void give_way();
 
  private:
   Awaitable<bool> begin_tls();
@@ -42,9 +43,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_request(RequestHead& head);
   Awaitable<bool> read_head(RequestHead& head);
   Awaitable<bool> read_body(RequestHead& head);
-  Awaitable<std::optional<std::int64_t>> admit_body(RequestHead& head);
+  Awaitable<std::optional<BodyPermit>> admit_body(RequestHead& head);
+  std::optional<HeadError> check_length(const RequestHead& head, const BodyPermit& permit);
   Awaitable<std::optional<HeadError>> receive_body(BodyDecoder& decoder, RequestHead& head,
-                                                   std::int64_t max_bytes);
+                                                   const BodyPermit& permit);
+  HeadError no_room(BodyShare::Room room, const BodyPermit& permit) const;
   Awaitable<Io> fill(std::size_t bytes, Instant deadline);
   Awaitable<void> refuse(HeadError error, std::string path);
   Awaitable<void> answer(RequestHead head);
@@ -58,6 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool first_ = true;
   std::shared_ptr<ServerExchange> exchange_;  // while a handler runs
   std::unique_ptr<BodyShare> body_;           // of the request that is read or answered
+  std::optional<std::string> body_for_;       // the path that a body is being read for
 };
 
 }  // namespace flotilla::http

@@ -48,8 +48,20 @@ Response ServerCore::error(int status, std::string_view message, std::string_vie
                     .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
                     .body = std::string(message) + "\n"};
   if (options.error_response) response = options.error_response(status, message, path);
-  if (status == 503) response.headers.set("Retry-After", "1");  // too much of something
+  // Too much of something.
+  if (status == 429 || status == 503) response.headers.set("Retry-After", "1");
   return response;
+}
+
+std::string ServerCore::last_words(int status, std::string_view message,
+                                   std::string_view path) const {
+  const Response response = error(status, message, path);
+  std::string out =
+      "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason_phrase(status)) + "\r\n";
+  for (const auto& [name, value] : response.headers.fields()) append_field(out, name, value);
+  append_field(out, "Content-Length", std::to_string(response.body.size()));
+  append_field(out, "Connection", "close");
+  return out + "\r\n" + response.body;
 }
 
 ServerExchange::ServerExchange(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel,

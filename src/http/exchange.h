@@ -21,16 +21,18 @@ struct ServerCore {
   std::shared_ptr<SSL_CTX> tls;  // what new TCP connections get; null: plain HTTP
   std::map<std::uint64_t, Connection*> handshakes;  // under way, oldest first
   std::uint64_t handshakes_begun = 0;
-  // That wait for a request, oldest first; one cut is out of it at once.
+  // Whose next request is not whole, oldest first; one cut is out of it at once.
   std::map<std::uint64_t, Connection*> waiting;
   std::uint64_t waits_begun = 0;
   bool draining = false;
-  std::int64_t bodies_bytes = 0;                  // of the bodies that are read or answered
-  std::map<std::string, std::int64_t> bodies_of;  // the same by client network
-  std::int64_t date_s = -1;                       // second of `date`
-  std::string date;                               // value of the Date header
+  // Bytes of the bodies that are read or answered: of all, of each network, of each key.
+  std::map<std::string, std::int64_t> bodies_of;
+  std::int64_t date_s = -1;  // second of `date`
+  std::string date;          // value of the Date header
 
   Response error(int status, std::string_view message, std::string_view path = {}) const;
+  // The same as bytes, for a connection that gets nothing else any more.
+  std::string last_words(int status, std::string_view message, std::string_view path = {}) const;
   // false: none waits. `network` not empty: one of that network's.
   bool cut_oldest_waiting(const std::string& network = {});
 };

@@ -31,6 +31,7 @@ class HeadScanner {
 struct HeadError {
   int status = 400;
   std::string message;
+  Headers headers = {};  // of its answer
 };
 
 struct RequestHead {

@@ -80,6 +80,11 @@ std::optional<std::string_view> Request::cookie(std::string_view name) const {
   return std::nullopt;
 }
 
+void add_error_fields(Headers& headers, const Error& error) {
+  if (error.retry_after_s > 0) headers.set("Retry-After", std::to_string(error.retry_after_s));
+  for (const auto& [name, value] : error.fields) headers.set(name, value);
+}
+
 Response json_response(int status, std::string body) {
   return Response{.status = status,
                   .headers = {{"Content-Type", "application/json"},

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace flotilla::http {
 
 // Header fields in order; names compare without case.
@@ -51,6 +53,8 @@ struct Response {
 };
 
 Response json_response(int status, std::string body);
+// What an answer's head says of its error: when to try again, what is left of quotas.
+void add_error_fields(Headers& headers, const Error& error);
 // The reason phrase of a status: 404 -> "Not Found".
 std::string_view reason_phrase(int status);
 std::optional<std::string> percent_decode(std::string_view text);

@@ -68,5 +68,15 @@ TEST(Request, cookies_by_name) {
   EXPECT_EQ(request.cookie("d"), std::nullopt);
 }
 
+TEST(Response, an_errors_fields_are_in_the_head) {
+  Headers headers{{"Retry-After", "9"}};
+  add_error_fields(headers, Error{.message = "", .retry_after_s = 2, .fields = {{"x-left", "0"}}});
+  EXPECT_EQ(headers.find("retry-after"), "2");
+  EXPECT_EQ(headers.find("x-left"), "0");
+  Headers none;
+  add_error_fields(none, Error{});
+  EXPECT_TRUE(none.fields().empty());
+}
+
 }  // namespace
 }  // namespace flotilla::http

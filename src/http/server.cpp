@@ -170,12 +170,7 @@ void Server::State::take(AcceptedSocket socket) {
 
 // One attempt to say why; nothing of a connection beyond the limit is kept.
 void Server::State::refuse(Socket socket) {
-  const Response response = core->error(503, "too many connections");
-  std::string out = "HTTP/1.1 503 " + std::string(reason_phrase(503)) + "\r\n";
-  for (const auto& [name, value] : response.headers.fields()) append_field(out, name, value);
-  append_field(out, "Content-Length", std::to_string(response.body.size()));
-  append_field(out, "Connection", "close");
-  out += "\r\n" + response.body;
+  const std::string out = core->last_words(503, "too many connections");
   ::send(socket.native_handle(), out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

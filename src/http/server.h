@@ -42,17 +42,22 @@ using Handler = std::function<Awaitable<void>(Exchange&)>;
 
 struct BodyPermit {
   std::int64_t bytes_max = 0;
+  std::string key =
+      {};  // whose share of all bodies it takes, beside its network's; empty: nobody's
+  Headers headers = {};  // of the answer that says that its share is used up
   std::any sender = {};  // becomes Request::sender, so that the handler need not look again
 };
 
 struct ServerOptions {
   std::int64_t body_max_bytes = 32LL << 20;
-  // All bodies together, each from its first byte until its request is answered; beyond: 503.
+  // All bodies together, each until its request is answered; beyond: 503.
   std::int64_t bodies_max_bytes = 512LL << 20;
   std::int64_t bodies_max_bytes_of_network = 256LL << 20;  // of those, one client network's
+  std::int64_t bodies_max_bytes_of_key = 128LL << 20;      // and one key's; beyond: 429
   std::int64_t small_body_bytes = 16 << 10;  // passes all the same: the connections bound these
   std::int64_t header_max_bytes = 64 << 10;
-  // One more cuts the oldest that waits for a request; where none does, it is answered 503.
+  // One more cuts the one that has waited longest for a request, or for its body to come on; where
+  // none does, it is answered 503.
   int connections_max = 20000;
   int connections_max_of_network = 10000;  // but for trusted proxies and unix sockets
   int handshakes_max = 2048;               // of those; one more cuts the oldest
@@ -60,7 +65,8 @@ struct ServerOptions {
   Duration head_timeout =
       std::chrono::seconds(20);  // from the first byte (or the accept) to a whole head
   Duration body_timeout = std::chrono::seconds(120);  // from the head to a whole body
-  Duration body_pace = std::chrono::seconds(10);      // for each 64 KiB of it
+  Duration body_pace = std::chrono::seconds(5);       // for each body_pace_bytes of it
+  std::size_t body_pace_bytes = 16 << 10;
   Duration idle_timeout = std::chrono::seconds(120);  // between requests of a connection
   Duration write_stall = std::chrono::seconds(60);    // without a byte taken by the client
   // From these Forwarded and X-Forwarded-For/-Proto say who the request's peer is.

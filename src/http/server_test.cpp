@@ -288,7 +288,7 @@ TEST_F(ServerTest, who_may_send_no_body_is_told_so_before_it_comes) {
     BodyPermit permit{.bytes_max = 5};
     if (exchange.request().path() == "/small") co_return permit;
     if (const auto key = exchange.request().headers.find("Authorization")) {
-      permit = {.bytes_max = 1 << 20, .sender = std::string(*key)};
+      permit = {.bytes_max = 1 << 20, .key = {}, .sender = std::string(*key)};
       co_return permit;
     }
     Response response = json_response(401, R"({"error":"no"})");

@@ -287,6 +287,20 @@ TEST_F(ServerTlsTest, a_handshake_has_its_time) {
   loop.run_until([&] { return server->connections() == 0; });
 }
 
+TEST_F(ServerTlsTest, a_body_that_makes_room_for_another_connection_is_told_so) {
+  options.connections_max = 1;
+  start();
+  TlsClient begun_body(loop);
+  ASSERT_FALSE(begun_body.connect(port));
+  begun_body.send("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx");
+  loop.run_for(5ms);
+  TlsClient client(loop);
+  ASSERT_FALSE(client.connect(port));
+  EXPECT_THAT(begun_body.read_all(), StartsWith("HTTP/1.1 408"));
+  client.send(get("/a"));
+  EXPECT_THAT(client.read_to("/a|"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(ServerTlsTest, a_slow_reader_is_gone_after_the_stall) {
   options.write_stall = 30ms;
   start();

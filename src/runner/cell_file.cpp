@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/secret.h"
 #include "base/sha256.h"
 #include "platform/files.h"
 
@@ -101,7 +102,8 @@ Result<CellFileHead> read_cell_file_head(const std::filesystem::path& file, std:
     return bad(file, "cannot be read");
   }
   const std::string_view head = std::string_view(text).substr(0, head_bytes(front));
-  if (hmac_sha256(key, std::span(&head, 1)) != std::string_view(text).substr(head.size())) {
+  const std::string_view mac = std::string_view(text).substr(head.size());
+  if (!same_secret(hmac_sha256(key, std::span(&head, 1)), mac)) {
     return bad(file, "was changed, or is another's");
   }
   return parse_head(front, head);
@@ -119,8 +121,8 @@ Result<CellFile> read_cell_file(const std::filesystem::path& file, std::string_v
   const std::string_view cells = all.substr(head.size() + 2 * kMac);
   const std::string head_mac = hmac_sha256(key, std::span(&head, 1));
   const std::string_view signed_whole[] = {head_mac, cells};
-  if (head_mac != all.substr(head.size(), kMac) ||
-      hmac_sha256(key, signed_whole) != all.substr(head.size() + kMac, kMac)) {
+  if (!same_secret(head_mac, all.substr(head.size(), kMac)) ||
+      !same_secret(hmac_sha256(key, signed_whole), all.substr(head.size() + kMac, kMac))) {
     return bad(file, "was changed, or is another's");
   }
   CellFile out{.head = parse_head(front, head), .cells = std::vector<std::byte>(cells.size())};

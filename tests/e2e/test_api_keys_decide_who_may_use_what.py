@@ -1,14 +1,13 @@
 import concurrent.futures
 import json
 import secrets
-import socket
 import threading
 import time
 
 import openai
 import pytest
 
-from support import ALIAS, Server, Stream, ask
+from support import ALIAS, Server, SlowBody, Stream, ask
 
 HELLO = {"role": "user", "content": "Hello"}
 SMALL = {"max_tokens": 8, "extra_body": {"ignore_eos": True}}
@@ -237,6 +236,32 @@ def test_each_request_counts_once_whatever_comes_of_it(quick, method, path, body
     assert quick.call(method, path, body, headers)[0] == 429, "a change gives nothing back"
 
 
+@pytest.mark.parametrize("path, body", [
+    ("/v1/chat/completions", {"model": "synthetic", "max_tokens": 1, "messages": [HELLO]}),
+    ("/v1/messages", {"model": "synthetic", "max_tokens": 1, "messages": [HELLO]}),
+    ("/v1/responses", {"model": "synthetic", "max_output_tokens": 1, "input": "x"}),
+    ("/v1/completions", {"model": "synthetic", "max_tokens": 1, "prompt": "x"}),
+    ("/tokenize", {"model": "synthetic", "content": "x"}),
+], ids=str)
+@pytest.mark.parametrize("quota", [{"requests_per_min": 1, "tokens_per_min": 5000}, {"tokens_per_min": 12}], ids=str)
+def test_who_has_used_up_a_quota_is_told_what_is_left(quick, path, body, quota):
+    key = make_key(quick, f"told-{secrets.token_hex(4)}", **quota)
+    status, served, text = quick.call("POST", path, body, {"x-api-key": key["secret"]})
+    assert status == 200, text
+    while status == 200:  # the first tokens are estimates
+        status, refused, text = quick.call("POST", path, body, {"x-api-key": key["secret"]})
+    assert status == 429 and int(refused["retry-after"]) >= 1, text
+    for of, bound in quota.items():
+        what = of.partition("_")[0]
+        for answer in (served, refused):
+            assert answer[f"x-ratelimit-limit-{what}"] == str(bound)
+            assert 0 <= int(answer[f"x-ratelimit-remaining-{what}"]) <= bound
+            assert 0 <= float(answer[f"x-ratelimit-reset-{what}"].rstrip("s")) <= 300
+    spent = next(iter(quota)).partition("_")[0]
+    assert int(refused[f"x-ratelimit-remaining-{spent}"]) < quota[f"{spent}_per_min"]
+    assert float(refused[f"x-ratelimit-reset-{spent}"].rstrip("s")) > 0
+
+
 def test_a_key_opens_nothing_when_its_time_is_over(quick):
     key = make_key(quick, "over-soon", expires_unix_s=int(time.time()) + 3600)
     assert chat(quick, key)[0] == 200
@@ -280,18 +305,17 @@ def test_a_key_that_was_taken_back_stays_away(quick):
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/tokenize"])
-def test_a_key_that_is_taken_back_while_a_body_comes_opens_nothing(quick, path):
+@pytest.mark.parametrize("how", ["taken back", "over"])
+def test_a_key_that_ends_while_a_body_comes_opens_nothing(quick, path, how):
     key = make_key(quick, f"half-{secrets.token_hex(4)}")
     body = json.dumps({"model": "synthetic", "max_tokens": 2, "messages": [HELLO], "content": "x"}).encode()
-    with socket.create_connection(("127.0.0.1", quick.port), timeout=60) as connection:
-        connection.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                           f"Authorization: Bearer {key['secret']}\r\nExpect: 100-continue\r\n"
-                           f"Content-Length: {len(body)}\r\n\r\n".encode())
-        answer = connection.makefile("rb")
-        assert answer.readline().startswith(b"HTTP/1.1 100 ") and answer.readline() == b"\r\n"
+    sent = SlowBody(quick, path, body, {"Authorization": f"Bearer {key['secret']}"})
+    if how == "taken back":
         assert quick.admin("DELETE", f"/keys/{key['id']}")[0] == 204
-        connection.sendall(body)
-        assert answer.readline().startswith(b"HTTP/1.1 401 ")
+    else:
+        changed = {"name": key["name"], "expires_unix_s": int(time.time()) - 1}
+        assert quick.admin("PUT", f"/keys/{key['id']}", changed)[0] == 200
+    assert sent.rest() == 401
 
 
 def test_a_name_goes_to_one_key(quick):
@@ -300,9 +324,35 @@ def test_a_name_goes_to_one_key(quick):
         assert sorted(made) == [201] + [409] * 5
 
 
-def test_what_the_operator_asked_does_not_show_to_those_without_a_key(start):
-    server = start(Server, "--allow-anonymous", token="the-admin-token")
-    server.load(nodes=1, model="synthetic")
+@pytest.fixture(scope="module")
+def anonymous(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("anonymous"), "--allow-anonymous", token="the-admin-token")
+    try:
+        server.load(nodes=1, model="synthetic")
+        yield server
+    finally:
+        server.stop()
+
+
+def test_the_operators_responses_are_not_those_of_clients_without_a_key(anonymous):
+    def call(method, path, secret, body=None):
+        status, _, text = anonymous.call(method, "/v1/responses" + path, body,
+                                         {"Authorization": secret and f"Bearer {secret}"})
+        return status, json.loads(text)
+
+    asked = {"model": "synthetic", "input": "a plan", "max_output_tokens": 2}
+    for owner, other in (("the-admin-token", None), (None, "the-admin-token")):
+        status, kept = call("POST", "", owner, asked)
+        assert status == 200, kept
+        follows = asked | {"previous_response_id": kept["id"]}
+        status, refused = call("POST", "", other, follows)
+        assert status == 400 and refused["error"]["code"] == "previous_response_not_found"
+        assert call("GET", f"/{kept['id']}", other)[0] == 404
+        assert call("POST", "", owner, follows)[0] == 200
+
+
+def test_what_the_operator_asked_does_not_show_to_those_without_a_key(anonymous):
+    server = anonymous
     text = [{"role": "user", "content": "secret plan " * 200}]
 
     def cached(secret):

@@ -205,6 +205,23 @@ def test_a_token_that_others_can_read_is_told_of(guarded, start, tmp_path):
     assert {name: mode for name, mode in modes.items() if int(mode, 8) & 0o077} == {}
 
 
+@pytest.mark.parametrize("file, folder, culprit", [(0o660, 0o755, "token"), (0o602, 0o755, "token"), (0o600, 0o775, "kept")])
+def test_a_token_that_others_can_write_is_refused(start, tmp_path, file, folder, culprit):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    token = kept / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(file)
+    kept.chmod(folder)
+    done = run_command("serve", "--admin-token-file", token, "--port", 0, "--state", tmp_path / "state", timeout=20)
+    assert done.returncode == 1
+    assert f"may write {tmp_path / 'kept' / 'token' if culprit == 'token' else kept} (mode" in done.stderr
+    assert "chmod go-w" in done.stderr
+    kept.chmod(0o1777)
+    token.chmod(0o600)
+    start(Server, "--admin-token-file", token)
+
+
 def test_no_process_of_ours_leaves_a_core_dump(shared):
     pids = [shared.pid, *shared.runners()]
     pids += [pid for pid in children_of_all()[shared.pid] if command_line(pid)[1:2] == ["agent"]]

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from support import Server, children_of_all
+from support import Server, SlowBody, children_of_all
 
 TOKEN = "correct-horse-battery"
 
@@ -124,6 +124,16 @@ def test_logging_out_ends_it_and_what_it_follows(server, browser):
     followed.read()  # to its end, which comes
     assert browser.ask("GET", "/admin/clusters")[0] == 401
     assert browser.ask("POST", "/admin/logout", {})[0] == 204
+
+
+@pytest.mark.parametrize("path", ["/admin/keys", "/v1/chat/completions"])
+def test_logging_out_ends_what_is_still_being_sent(server, browser, path):
+    browser.log_in()
+    sent = SlowBody(server, path, json.dumps(chat(server) if path.startswith("/v1") else {"name": "late"}).encode(),
+                    {"Origin": server.url, "Cookie": browser.cookie})
+    assert browser.ask("POST", "/admin/logout")[0] == 204
+    assert sent.rest() == 401
+    assert "late" not in [key["name"] for key in server.get_json("/admin/keys")["keys"]]
 
 
 def test_ten_wrong_tokens_close_an_address_for_a_minute(server):

@@ -1,0 +1,91 @@
+#include "platform/own_file.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+namespace flotilla::platform {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct OwnFile : testing::Test {
+  OwnFile() {
+    std::string name = testing::TempDir() + "/flotilla-own-XXXXXX";
+    root = fs::canonical(::mkdtemp(name.data()));
+    for (const char* folder : {"a", "a/b", "other"}) fs::create_directory(root / folder);
+    for (const char* folder : {"a", "a/b", "other"}) mode(folder, 0755);
+    make("a/b/token");
+  }
+  ~OwnFile() override { fs::remove_all(root); }
+
+  void make(const char* name) {
+    std::ofstream(root / name) << "secret\n";
+    mode(name, 0600);
+  }
+  void mode(const char* name, mode_t bits) { ASSERT_EQ(::chmod((root / name).c_str(), bits), 0); }
+  // What is complained of; "" = nothing.
+  std::string complaint(const char* name) {
+    const auto checked = check_others_cannot_write(root / name);
+    if (checked) return "";
+    EXPECT_EQ(checked.error().code, Code::InvalidArgument);
+    return checked.error().message;
+  }
+  std::string of(const char* name, const char* bits) {
+    const std::string path = (root / name).string();
+    return "other users of this machine may write " + path + " (mode " + bits + "); chmod go-w " +
+           path;
+  }
+
+  fs::path root;
+};
+
+TEST_F(OwnFile, that_others_may_write_is_refused) {
+  EXPECT_EQ(complaint("a/b/token"), "");
+  mode("a/b/token", 0644);
+  EXPECT_EQ(complaint("a/b/token"), "") << "to read is another matter";
+  mode("a/b/token", 0620);
+  EXPECT_EQ(complaint("a/b/token"), of("a/b/token", "0620"));
+  mode("a/b/token", 0602);
+  EXPECT_EQ(complaint("a/b/token"), of("a/b/token", "0602"));
+}
+
+TEST_F(OwnFile, that_others_may_replace_by_a_folder_on_its_way_is_refused) {
+  mode("a/b", 0775);
+  EXPECT_EQ(complaint("a/b/token"), of("a/b", "0775"));
+  mode("a/b", 0755);
+  mode("a", 0757);
+  EXPECT_EQ(complaint("a/b/token"), of("a", "0757"));
+  mode("a", 01777);
+  EXPECT_EQ(complaint("a/b/token"), "") << "there one replaces one's own only";
+  mode("a/b/token", 01602);
+  EXPECT_NE(complaint("a/b/token"), "") << "of a file the bit says nothing";
+}
+
+TEST_F(OwnFile, a_link_is_as_safe_as_its_place_and_its_end) {
+  fs::create_symlink(root / "a/b/token", root / "other/link");
+  EXPECT_EQ(complaint("other/link"), "");
+  mode("other", 0777);
+  EXPECT_EQ(complaint("other/link"), of("other", "0777"));
+  mode("other", 0755);
+  mode("a/b", 0777);
+  EXPECT_EQ(complaint("other/link"), of("a/b", "0777"));
+}
+
+TEST_F(OwnFile, what_is_not_there_is_named) {
+  const auto checked = check_others_cannot_write(root / "none");
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::Unavailable);
+  EXPECT_NE(checked.error().message.find("none cannot be looked at"), std::string::npos);
+}
+
+TEST_F(OwnFile, a_pipe_is_nobodys_file) {
+  ASSERT_EQ(::mkfifo((root / "pipe").c_str(), 0600), 0);
+  mode("pipe", 0666);
+  EXPECT_EQ(complaint("pipe"), "");
+}
+
+}  // namespace
+}  // namespace flotilla::platform
