@@ -27,32 +27,34 @@ std::string hash(std::string_view text) {
   return sha256(parts);
 }
 
-const std::string kToken = "correct-horse-battery";
+constexpr const char* kToken = "correct-horse-battery";
 
 TEST(SameSecret, is_so_for_the_same_bytes_alone) {
-  EXPECT_TRUE(same_secret(kToken, kToken));
+  const std::string token = kToken;
+  EXPECT_TRUE(same_secret(token, token));
   EXPECT_TRUE(same_secret("", ""));
-  for (std::size_t at = 0; at < kToken.size(); ++at) {
-    std::string other = kToken;
+  for (std::size_t at = 0; at < token.size(); ++at) {
+    std::string other = token;
     other[at] ^= 1;
-    EXPECT_FALSE(same_secret(kToken, other)) << at;
-    EXPECT_FALSE(same_secret(kToken, kToken.substr(0, at))) << at;
+    EXPECT_FALSE(same_secret(token, other)) << at;
+    EXPECT_FALSE(same_secret(token, token.substr(0, at))) << at;
   }
-  EXPECT_FALSE(same_secret(kToken, kToken + kToken)) << "once more is not the same";
-  EXPECT_FALSE(same_secret(kToken, kToken + '\0'));
-  EXPECT_FALSE(same_secret("", kToken));
+  EXPECT_FALSE(same_secret(token, token + token)) << "once more is not the same";
+  EXPECT_FALSE(same_secret(token, token + '\0'));
+  EXPECT_FALSE(same_secret("", token));
 }
 
 // Wherever they differ and however long they are, the same is done: one comparison of all bytes of
 // two hashes, by the library's function whose time does not depend on them.
 TEST(SameSecret, compares_whole_hashes_whatever_the_secrets_are) {
-  for (const std::string& other : {kToken, "x" + kToken.substr(1), kToken.substr(0, 20) + "x",
+  const std::string token = kToken;
+  for (const std::string& other : {token, "x" + token.substr(1), token.substr(0, 20) + "x",
                                    std::string(), std::string("c"), std::string(100'000, 'c')}) {
     g_compared.clear();
-    EXPECT_EQ(same_secret(other, kToken, &look_on), other == kToken);
+    EXPECT_EQ(same_secret(other, token, &look_on), other == token);
     ASSERT_EQ(g_compared.size(), 1U);
     EXPECT_EQ(g_compared[0].a, hash(other));
-    EXPECT_EQ(g_compared[0].b, hash(kToken));
+    EXPECT_EQ(g_compared[0].b, hash(token));
   }
 }
 
