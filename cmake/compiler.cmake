@@ -12,6 +12,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 separate_arguments(flotilla_optimize UNIX_COMMAND "${FLOTILLA_OPTIMIZE}")
 target_compile_options(flotilla_options INTERFACE ${flotilla_optimize} -fno-omit-frame-pointer)
+if(NOT FLOTILLA_SANITIZE)
+  # Targets with this property are tests; what they test keeps its own level.
+  target_compile_options(flotilla_options INTERFACE $<$<BOOL:$<TARGET_PROPERTY:FLOTILLA_IS_TEST>>:-O1>)
+endif()
 target_compile_definitions(flotilla_options INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION
   SPDLOG_FMT_EXTERNAL)

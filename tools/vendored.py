@@ -44,13 +44,13 @@ def build(program: str) -> pathlib.Path:
 class LlamaServer(support.Talks):
     """Started for one measurement: an idle server must not take cores from the one that is measured."""
 
-    def __init__(self, program, folder, slots, context=2048):
+    def __init__(self, program, folder, slots, *more, context=2048):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         command = [program, "-m", support.MODEL, "--host", "127.0.0.1", "--port", port, "-np", slots,
-                   "-c", context * slots, "-t", os.cpu_count(), "--no-webui"]
+                   "-c", context * slots, "-t", os.cpu_count(), "--no-webui", *more]
         with (folder / f"llama-server-{slots}.log").open("ab") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         support.wait_until("llama-server is ready", self.ready)

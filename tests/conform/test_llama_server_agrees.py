@@ -49,15 +49,15 @@ CONVERSATIONS = {
 def test_prompts_are_the_same_to_the_token(ours, theirs, messages):
     text = ask(theirs, "/apply-template", {"messages": messages})["prompt"]
     expected = ask(theirs, "/tokenize", {"content": text, "add_special": True, "parse_special": True})["tokens"]
-    seen = ask(ours, "/tokenize", {"messages": messages})["tokens"]
-    assert seen == expected
-    assert ask(ours, "/detokenize", {"tokens": seen})["content"] == text
+    assert ask(ours, "/tokenize", {"model": support.ALIAS, "messages": messages})["tokens"] == expected
 
 
 @pytest.mark.parametrize("text", ["", " ", "a", "The sea.", "naïve café", "👩‍👩‍👧‍👦", "\n\n\n", "x = [1,2,3]  # list", "1234567890",
                                   "don't won't", "<|im_start|>user"])
 def test_texts_are_cut_alike(ours, theirs, text):
-    assert ask(ours, "/tokenize", {"content": text})["tokens"] == ask(theirs, "/tokenize", {"content": text})["tokens"]
+    # What looks like a control token is text: theirs has to be told so.
+    body = {"content": text, "parse_special": False}
+    assert ask(ours, "/tokenize", body)["tokens"] == ask(theirs, "/tokenize", body)["tokens"]
 
 
 def next_of_theirs(server, tokens):
@@ -103,12 +103,21 @@ TOOL = {"type": "function", "function": {
                    "required": ["city", "days"], "additionalProperties": False}}}
 
 
-def test_a_required_tool_is_called_in_the_same_form(ours, theirs):
+@pytest.fixture
+def with_tools(tmp_path):
+    """Of a model whose template knows no tools llama-server calls none, whatever tool_choice says."""
+    (template,) = (support.MODEL.parents[1]).glob("llama.cpp-*/models/templates/Qwen-Qwen2.5-7B-Instruct.jinja")
+    server = vendored.LlamaServer(vendored.build("llama-server"), tmp_path, 1, "--jinja", "--chat-template-file", template)
+    yield server
+    server.stop()
+
+
+def test_a_required_tool_is_called_in_the_same_form(ours, with_tools):
     body = {"model": support.ALIAS, "messages": [{"role": "user", "content": "What is the weather in Paris for 3 days?"}],
             "tools": [TOOL], "tool_choice": "required", "max_tokens": 200, "temperature": 0}
-    for server in (ours, theirs):
+    for server in (ours, with_tools):
         choice = ask(server, "/v1/chat/completions", body)["choices"][0]
-        assert choice["finish_reason"] == "tool_calls"
+        assert choice["finish_reason"] == "tool_calls", choice
         (call,) = choice["message"]["tool_calls"]
         assert call["type"] == "function" and call["function"]["name"] == "get_weather" and call["id"]
         arguments = json.loads(call["function"]["arguments"])
