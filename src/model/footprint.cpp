@@ -11,7 +11,7 @@ constexpr int kWidthMax = 64;
 constexpr std::int64_t kContextMax = std::int64_t{1} << 24;
 constexpr std::int64_t kPassTokens = 512;  // that the engine computes at once
 constexpr std::int64_t kCellsMultiple = 256;
-constexpr std::int64_t kProgram = std::int64_t{14} << 20;  // code, threads, sockets
+constexpr std::int64_t kProgram = std::int64_t{26} << 20;  // code, libraries, threads, sockets
 constexpr std::int64_t kTextEntry = 290;  // of the vocabulary: a text, both ways, and its merge
 constexpr std::int64_t kBytesMax = std::int64_t{1} << 60;
 

@@ -52,7 +52,8 @@ api::RunnerInfo describe(const engine::EngineInfo& info, int width_asked) {
   return out;
 }
 
-// What of `limit` bytes the model leaves; its need is known from its file, before the load.
+// What of `limit` bytes the model leaves to conversations; its need is known from its file, before
+// the load. A part is for what comes and goes: requests, and conversations between cells and store.
 Result<std::int64_t> memory_beside_model(const engine::LoadOptions& load, std::int64_t limit) {
   const auto files = model::find_model(load.model.string(), "");
   if (!files) return flotilla::fail(files.error());
@@ -65,7 +66,7 @@ Result<std::int64_t> memory_beside_model(const engine::LoadOptions& load, std::i
                         .window = load.window,
                         .kv_type = load.kv_type == engine::KvType::Q8_0 ? "q8_0" : "f16"});
   if (!need) return flotilla::fail(need.error());
-  if (need->total() <= limit) return limit - need->total();
+  if (need->total() <= limit) return std::max<std::int64_t>(0, limit - need->total() - limit / 16);
   constexpr double mib = 1 << 20;
   return flotilla::fail(
       Code::ResourceExhausted,
