@@ -8,6 +8,7 @@ from selenium.common.exceptions import (
     TimeoutException,
 )
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 RUN_AXE = """
@@ -91,6 +92,11 @@ class Page:
             return False
 
         self.wait(f"a button '{words}' to press", pressed)
+
+    def fill(self, field, *words):
+        """As a person does: all of it marked, then typed over. What the driver clears no key has cleared, and the
+        page puts it back when it is drawn next."""
+        field.send_keys(Keys.CONTROL, "a", Keys.NULL, *words)
 
     def field(self, label, within="dialog"):
         def named():

@@ -173,6 +173,11 @@ class StandIn:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
+    @property
+    def orders(self):
+        """Of its requests those that change something: questions come when they come."""
+        return [request for request in self.requests if request[0] != "GET"]
+
     def show(self, *clusters):
         with self._changed:
             self._clusters = copy.deepcopy(list(clusters))

@@ -84,7 +84,7 @@ def test_stop_keeps_what_was_said_and_lets_ask_again(page, stand_in):
     stand_in.go_on.set()
     say(page, "On", Keys.ENTER)
     page.wait_text(TURN, "dark night.")
-    sent = stand_in.requests[-1][2]
+    sent = stand_in.orders[-1][2]
     assert [m["content"].strip() for m in sent["messages"]] == ["Tell", "It was a", "On"]
 
 
@@ -130,7 +130,7 @@ def test_system_prompt_and_sampling_are_sent_and_wrong_values_are_shown_at_the_f
     page.field("Seed", within).send_keys("7")
     page.press("Send")
     page.wait_text(TURN, "Aye.")
-    _, _, sent = stand_in.requests[-1]
+    _, _, sent = stand_in.orders[-1]
     assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (0.2, 7, 512)
     assert sent["messages"][0] == {"role": "system", "content": "You are a sailor."}
     assert "top_p" not in sent
@@ -145,8 +145,7 @@ def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, s
     assert not page.button("Add a column").is_enabled()
     page.click(".chat-settings summary")
     most = page.field("Max tokens", ".chat-settings")
-    most.clear()
-    most.send_keys("60")
+    page.fill(most, "60")
     page.click(".chat-settings summary")
     say(page, "Tell me a story about the sea.", Keys.ENTER)
     page.wait("4 answers under way", lambda: server.pool()["in_flight"] == 4)

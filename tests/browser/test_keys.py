@@ -78,8 +78,7 @@ def test_one_is_back_where_one_was_and_logging_out_ends_it(page, guarded):
     field.send_keys("wrong-horse-battery", Keys.ENTER)
     page.wait_text("main .hint", "this is not the admin token")
     assert field.get_attribute("aria-invalid") == "true"
-    field.clear()
-    field.send_keys(TOKEN, Keys.ENTER)
+    page.fill(field, TOKEN, Keys.ENTER)
     page.wait_text("main h2", "Nodes")
     page.wait_text("nav [aria-current]", "Nodes")
     page.driver.refresh()

@@ -83,7 +83,7 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     assert asked[-1].endswith("?model=Llama-3.1-8B.gguf&batch=true&context=2048")
     page.press("Load", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
-    assert stand_in.requests[-1][2]["model"] == "Llama-3.1-8B.gguf"
+    assert stand_in.orders[-1][2]["model"] == "Llama-3.1-8B.gguf"
 
 
 def test_a_server_without_the_routes_leaves_the_path_to_be_typed(page, stand_in):

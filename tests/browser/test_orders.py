@@ -40,7 +40,7 @@ def test_replica_is_told_what_to_do_after_its_effect_was_said(page, stand_in, ac
     page.field(action.capitalize()).click()
     page.press(action.capitalize(), "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
-    assert stand_in.requests[-1] == ("POST", f"{PATH}/{action}", {})
+    assert stand_in.orders[-1] == ("POST", f"{PATH}/{action}", {})
 
 
 def test_drained_replica_is_offered_to_resume_and_a_refusal_stays(page, stand_in):
@@ -72,7 +72,7 @@ def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stan
     page.press("Take out far")
     page.press("Save", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
-    method, path, body = stand_in.requests[-1]
+    method, path, body = stand_in.orders[-1]
     assert (method, path) == ("PUT", "/admin/clusters/local")
     new = {"id": "local-3", "transport": "http", "url": "http://mini:8080/v1"}
     assert body == SPEC | {"nodes": [SPEC["nodes"][0], new]}
@@ -84,8 +84,7 @@ def test_cluster_is_edited_and_removed_on_the_real_server(page, server):
     page.press("Edit local")
     page.press("Take out local-2")
     label = page.field("Label")
-    label.clear()
-    label.send_keys("My desk")
+    page.fill(label, "My desk")
     page.press("Save", "dialog")
     page.wait_text("h2#cluster-local", "My desk")
     page.wait("one node", lambda: len(page.find_all(".cluster .nodes .pill")) == 1)

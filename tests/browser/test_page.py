@@ -159,17 +159,14 @@ def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field
     page.press("Add Argo cluster", "header")
     page.field("Id").send_keys("Not good")
     nodes = page.field("Local nodes")
-    nodes.clear()
-    nodes.send_keys("0")
+    page.fill(nodes, "0")
     page.press("Add cluster", "dialog")
     page.wait_text("dialog", "Small letters, digits and dashes")
     assert "A whole number from 1 to 64" in page.text("dialog")
     assert stand_in.requests == []
-    page.field("Id").clear()
-    page.field("Id").send_keys("desk")
+    page.fill(page.field("Id"), "desk")
     page.field("Label").send_keys("My desk")
-    nodes.clear()
-    nodes.send_keys("2", Keys.ENTER)
+    page.fill(nodes, "2", Keys.ENTER)
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.requests == [
         (
@@ -193,8 +190,7 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     page.wait_text(".harbour", "flotilla load")
     page.press("Add Argo cluster", "header")
     page.field("Id").send_keys("minis")
-    page.field("Local nodes").clear()
-    page.field("Local nodes").send_keys("0")
+    page.fill(page.field("Local nodes"), "0")
     page.wait_text("dialog", "A whole number from 1 to 64")
     page.press("Add a machine", "dialog")
     page.press("Add cluster", "dialog")
@@ -208,7 +204,7 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     page.screenshots("dialog-add-machine")
     page.press("Add cluster", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
-    nodes = stand_in.requests[-1][2]["nodes"]
+    nodes = stand_in.orders[-1][2]["nodes"]
     assert nodes == [{"id": "minis-1", "transport": "ssh", "host": "mini-a.lan"}]
 
 
@@ -227,7 +223,7 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
     )
     page.press("Load", "dialog")
     page.wait_text("dialog .refusal", "local-1 has no file '/models/none.gguf'")
-    assert stand_in.requests[-1] == (
+    assert stand_in.orders[-1] == (
         "POST",
         path,
         {"model": "/models/none.gguf", "batch": True, "context": 2048, "wait": True},

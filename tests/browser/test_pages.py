@@ -263,8 +263,7 @@ def test_charts_and_bench_of_the_real_server(page, server):
     assert max(series["tokens_per_s"]) > 0 and max(v or 0 for v in series["ttft_p99_ms"]) > 1
     go(page, server, "bench")
     tokens = page.field("Tokens", ".bench-form")
-    tokens.clear()
-    tokens.send_keys("20")
+    page.fill(tokens, "20")
     page.press("Measure")
     page.wait_text(".dials", "20/20 whole answers", timeout=90)
     nodes = {node.get_attribute("data-node") for node in page.find_all(".gantt-node")}
