@@ -13,21 +13,6 @@ namespace {
 // An engine may be silent through a long prefill; its health check finds a hang sooner.
 constexpr std::chrono::seconds kSilenceMax{600};
 
-// llama-server says that it keeps a connection and closes it after a stream: the next request on it
-// would be lost. A new one costs nothing but where TLS is spoken.
-http::Request engine_request(const ChatJob& job, const LaunchRuntime& place, std::string body) {
-  const api::ForeignEngine& engine = *place.engine;
-  http::Request request;
-  request.method = "POST";
-  request.target = "/chat/completions";
-  request.headers.add("Content-Type", "application/json");
-  if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
-  if (!place.client->endpoint().tls) request.headers.add("Connection", "close");
-  add_trace(request.headers, job.trace_context);
-  request.body = std::move(body);
-  return request;
-}
-
 // One answer of an engine. What the client has of it is sent as it comes; what it could not see
 // anyway, the role alone or a part of an answer that it gets as a whole, is kept back, so that
 // another replica may begin anew.
@@ -123,6 +108,18 @@ RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key) {
   return refusal;
 }
 
+http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine,
+                              std::string target, std::string body) {
+  http::Request request;
+  request.method = "POST";
+  request.target = std::move(target);
+  request.headers.add("Content-Type", "application/json");
+  if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
+  add_trace(request.headers, job.trace_context);
+  request.body = std::move(body);
+  return request;
+}
+
 Task<std::string> engine_body_of(ChatJob& job, const api::ForeignEngine& engine) {
   if (!job.for_engines) {
     // Its pool had no engines when the request came, and now has.
@@ -145,12 +142,12 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   using Kind = RelayEnd::Kind;
   const UpstreamScope scope(place, upstream);
   auto body = co_await engine_body_of(job, *place.engine);
-  if (!body) {
-    RelayEnd end = ended(Kind::Error);
-    end.error = body.error();
-    co_return end;
-  }
-  http::Request request = engine_request(job, place, std::move(*body));
+  if (!body) co_return ended(Kind::Error, body.error());
+  http::Request request =
+      foreign_request(job, *place.engine, "/chat/completions", std::move(*body));
+  // llama-server says that it keeps a connection and closes it after a stream: the next request on
+  // it would be lost. A new one costs nothing but where TLS is spoken.
+  if (!place.client->endpoint().tls) request.headers.add("Connection", "close");
   ForeignAnswer reading(job, answer, place, clock);
   auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
   if (!opened) co_return failed(opened.error());

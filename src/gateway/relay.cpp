@@ -160,11 +160,11 @@ http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Ins
   return request;
 }
 
-RelayEnd ended(RelayEnd::Kind kind) { return RelayEnd{.kind = kind, .response = {}, .error = {}}; }
-
-RelayEnd failed(Error error) {
-  return RelayEnd{.kind = RelayEnd::Kind::Failed, .response = {}, .error = std::move(error)};
+RelayEnd ended(RelayEnd::Kind kind, Error error) {
+  return RelayEnd{.kind = kind, .response = {}, .error = std::move(error)};
 }
+
+RelayEnd failed(Error error) { return ended(RelayEnd::Kind::Failed, std::move(error)); }
 
 Error too_early(std::string_view who) {
   return Error{.code = Code::Unavailable,

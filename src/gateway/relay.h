@@ -34,7 +34,7 @@ struct RelayEnd {
 };
 
 // Functions, and not braces within a coroutine: g++ 12 destroys such temporaries twice.
-RelayEnd ended(RelayEnd::Kind kind);
+RelayEnd ended(RelayEnd::Kind kind, ::flotilla::Error error = {});
 RelayEnd failed(::flotilla::Error error);
 ::flotilla::Error too_early(std::string_view who);
 
@@ -85,6 +85,9 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock);
 
+// What a foreign engine is asked; `target` is below its own /v1.
+http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine,
+                              std::string target, std::string body);
 // The body that a foreign engine gets, or why it gets none.
 Task<std::string> engine_body_of(ChatJob& job, const api::ForeignEngine& engine);
 

@@ -11,18 +11,6 @@ constexpr std::chrono::seconds kSilenceMax{35};
 constexpr std::chrono::seconds kForeignSilenceMax{600};
 constexpr std::size_t kBytesMax = 128 << 20;
 
-http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine,
-                              std::string body) {
-  http::Request request;
-  request.method = "POST";
-  request.target = "/embeddings";  // below the engine's own /v1
-  request.headers.add("Content-Type", "application/json");
-  if (!engine.api_key.empty()) request.headers.add("Authorization", "Bearer " + engine.api_key);
-  add_trace(request.headers, job.trace_context);
-  request.body = std::move(body);
-  return request;
-}
-
 Task<std::string> read_whole(http::ClientStream& stream, Duration silence_max) {
   std::string body;
   for (;;) {
@@ -48,12 +36,8 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
   http::Request request;
   if (foreign) {
     auto theirs = co_await engine_body_of(job, *place.engine);
-    if (!theirs) {
-      RelayEnd end = ended(Kind::Error);
-      end.error = theirs.error();
-      co_return end;
-    }
-    request = foreign_request(job, *place.engine, std::move(*theirs));
+    if (!theirs) co_return ended(Kind::Error, theirs.error());
+    request = foreign_request(job, *place.engine, "/embeddings", std::move(*theirs));
   } else {
     request = runner_request(job, place, clock.now());
   }

@@ -235,11 +235,13 @@ Result<Caller> has_entered(Service& service, const http::Request& request) {
   const std::int64_t unix_s = service.clock.unix_ms() / 1000;
   const Sender* sender = known_sender(request);
   const auto* known = sender == nullptr ? nullptr : std::get_if<Caller>(sender);
-  auto caller =
+  Result<Caller> caller =
       known != nullptr ? Result<Caller>(*known) : service.guard.may_use(request, now, unix_s);
   if (!caller) return caller;
-  if (auto still = service.guard.still_may_use(request, *caller, now, unix_s); !still)
-    return fail(still.error());
+  if (known != nullptr) {
+    if (auto still = service.guard.still_may_use(request, *known, now, unix_s); !still)
+      return fail(still.error());
+  }
   if (!service.draining) return caller;
   return fail(Error{
       .code = Code::Unavailable, .message = "the server is shutting down", .retry_after_s = 5});
