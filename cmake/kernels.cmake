@@ -1,5 +1,5 @@
 # How the sources of src/kernels are compiled: each instruction set's files for that set, chosen at run
-# time; the same optimisation in every preset. -ffp-contract=off: what is fused is written as fma, so
+# time; the same optimisation in every preset (but see the end). -ffp-contract=off: what is fused is written as fma, so
 # that all sets and compilers compute the same bits.
 file(GLOB kernel_sources ${CMAKE_SOURCE_DIR}/src/kernels/*.cpp)
 list(FILTER kernel_sources EXCLUDE REGEX "_test\\.cpp$")
@@ -23,3 +23,10 @@ flotilla_kernel_set(avx512 -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx5
   -mavx512vnni)
 flotilla_kernel_set(amx -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
   -mamx-tile -mamx-int8)
+if(FLOTILLA_SANITIZE)
+  # A check at each access takes the compiler minutes here, too. Products keep their level: they are most of what the
+  # sanitizers' tests compute.
+  file(GLOB sources ${CMAKE_SOURCE_DIR}/src/kernels/attention*.cpp ${CMAKE_SOURCE_DIR}/src/kernels/*_amx.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -O1)
+endif()

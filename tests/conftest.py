@@ -1,8 +1,11 @@
 """What all tests of the real program share: cheap questions one server; whoever breaks or changes a server gets
 their own."""
 
+import os
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -16,6 +19,20 @@ def pytest_configure():
         pytest.exit(f"{support.BINARY} is missing: run ./test, or set FLOTILLA_BINARY", 1)
     if not support.MODEL.exists():
         pytest.exit(f"{support.MODEL} is missing: run tools/fetch.py", 1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runtime_dir():
+    """Sockets of servers in folders with long names lie here, and go with the tests."""
+    folder = tempfile.mkdtemp(prefix="flotilla-run-")
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = folder
+    yield
+    if before is None:
+        del os.environ["XDG_RUNTIME_DIR"]
+    else:
+        os.environ["XDG_RUNTIME_DIR"] = before
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -210,8 +210,15 @@ std::string NodePreflight::words() const {
   return answer.verdict;
 }
 
-void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& model) {
+void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster,
+                   const std::string& model) {
   const NodePreflight* usual = usual_file(nodes);
+  const auto copy_to = [&](const std::string& node) {
+    if (model.starts_with('/'))
+      return fmt::format("copy {} there as it is on node {}", model, usual->node);
+    return fmt::format("flotilla model sync {} {} --node {}: the file of node {}", cluster, model,
+                       node, usual->node);
+  };
   for (NodePreflight& node : nodes) {
     if (!node.unserved.empty()) {
       node.fix = node.unserved.substr(node.unserved.find("; ") + 2);
@@ -219,14 +226,14 @@ void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& model) 
     }
     if (!node.loadable()) {
       if (node.error.empty() && usual != nullptr)
-        node.fix = fmt::format("copy {} there as it is on node {}", model, usual->node);
+        node.fix = copy_to(node.node);
       else if (node.error.empty())
         node.fix = "put the model on every node, at the same path";
       continue;  // an error says itself what would do
     }
     node.differs = difference(usual->answer, node.answer);
     if (!node.differs.empty())
-      node.fix = fmt::format("copy {} there as it is on node {}", model, usual->node);
+      node.fix = copy_to(node.node);
     else if (!node.answer.fits || node.spare_bytes() < 0)
       node.fix = "take a smaller context or batch_size, or a smaller quantisation";
     else if (node.outdated)

@@ -65,8 +65,10 @@ struct NodePreflight {
   std::string words() const;
 };
 
-// Fills `differs` and `fix`: each node's model against the one that most of them have.
-void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& model);
+// Fills `differs` and `fix`: each node's model against the one that most of them have. A path in
+// models_dir can be copied by us.
+void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster,
+                   const std::string& model);
 
 struct PreflightReport {
   std::string cluster;

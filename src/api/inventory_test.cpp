@@ -87,10 +87,10 @@ TEST(Preflight, TheFileThatMostNodesHaveIsTheRightOne) {
   std::vector<NodePreflight> nodes{with_file("a", 10, "x"), with_file("b", 10, "y"),
                                    with_file("c", 10, "y"), with_file("d", 11, ""),
                                    with_file("e", 10, "")};
-  compare_nodes(nodes, "m.gguf");
+  compare_nodes(nodes, "lab", "m.gguf");
   EXPECT_NE(nodes[0].differs.find("SHA-256 x"), std::string::npos) << nodes[0].differs;
   EXPECT_FALSE(nodes[0].fits());
-  EXPECT_EQ(nodes[0].fix, "copy m.gguf there as it is on node b");
+  EXPECT_EQ(nodes[0].fix, "flotilla model sync lab m.gguf --node a: the file of node b");
   EXPECT_EQ(nodes[1].differs, "");
   EXPECT_NE(nodes[3].differs.find("11 bytes"), std::string::npos);
   EXPECT_EQ(nodes[4].differs, "");  // nothing says so
@@ -102,12 +102,14 @@ TEST(Preflight, EachRowThatFailsHasOneFix) {
   nodes[2].answer.model_present = false;
   nodes[2].answer.fits = false;
   nodes[3].outdated = true;
-  compare_nodes(nodes, "m.gguf");
+  compare_nodes(nodes, "lab", "m.gguf");
   EXPECT_EQ(nodes[0].fix, "");
   EXPECT_NE(nodes[1].fix.find("context"), std::string::npos);
-  EXPECT_EQ(nodes[2].fix, "copy m.gguf there as it is on node good");
+  EXPECT_EQ(nodes[2].fix, "flotilla model sync lab m.gguf --node empty: the file of node good");
   EXPECT_EQ(nodes[3].fix, "flotilla node bootstrap old");
   EXPECT_TRUE(nodes[3].fits());
+  compare_nodes(nodes, "lab", "/models/m.gguf");
+  EXPECT_EQ(nodes[2].fix, "copy /models/m.gguf there as it is on node good");
 }
 
 }  // namespace

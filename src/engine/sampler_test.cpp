@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "engine/test_model.h"
 
 namespace flotilla::engine {
 namespace {
@@ -113,7 +114,7 @@ void expect_same_distribution(const std::vector<float>& logits, SamplingParams p
 TEST(Sampler, DrawsFromTheDistributionThatItsParametersDescribe) {
   const std::uint64_t seed = 20'260'101;
   Random random(seed);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (kSanitized ? 15 : 60); ++round) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round);
     const int size = 5 + static_cast<int>(random.below(300));
     const std::vector<float> logits = random_logits(random, size, 2 + 10 * random.uniform());

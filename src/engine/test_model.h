@@ -10,6 +10,14 @@
 // The real small model that this folder's tests load.
 namespace flotilla::engine {
 
+// Under sanitizers the kernels take ten times as long: properties are looked at in fewer schedules
+// there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 inline std::filesystem::path sample_model_file() {
   const char* given = std::getenv("FLOTILLA_SAMPLE_MODEL");
   return given != nullptr ? given : ".cache/models/SmolLM2-135M-Instruct.Q4_1.gguf";

@@ -95,7 +95,7 @@ Awaitable<std::vector<api::NodePreflight>> Control::ask_nodes(api::ClusterSpec c
           generation.load.model, engine, api::how_to_configure(engine));
     }
   }
-  api::compare_nodes(out, generation.load.model);
+  api::compare_nodes(out, cluster.id, generation.load.model);
   co_return out;
 }
 

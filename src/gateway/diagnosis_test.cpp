@@ -162,7 +162,7 @@ TEST_F(Diagnosis, ASlowLink) {
 TEST_F(Diagnosis, AModelThatIsMissing) {
   model().answer.model_present = false;
   model().answer.verdict = "there is no /models/m.gguf";
-  api::compare_nodes(facts_.pools[0].preflight, "m.gguf");
+  api::compare_nodes(facts_.pools[0].preflight, "lab", "m.gguf");
   expect_only("failure a model m.gguf: there is no", "put the model on every node");
 }
 TEST_F(Diagnosis, AModelThatIsAnotherFileOnOneNode) {
@@ -172,8 +172,9 @@ TEST_F(Diagnosis, AModelThatIsAnotherFileOnOneNode) {
   all[1].node = "b";
   all[2].node = "c";
   all[2].answer.hash = "fedcba9876543210";
-  api::compare_nodes(all, "m.gguf");
-  expect_only("failure c model m.gguf: ", "copy m.gguf there as it is on node a");
+  api::compare_nodes(all, "lab", "m.gguf");
+  expect_only("failure c model m.gguf: ",
+              "flotilla model sync lab m.gguf --node c: the file of node a");
 }
 TEST_F(Diagnosis, ADiskThatIsAlmostFull) {
   model().answer.disk_free_bytes = 200 * kMiB;

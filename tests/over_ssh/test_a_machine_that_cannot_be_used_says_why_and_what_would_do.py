@@ -131,7 +131,8 @@ def test_model_that_one_machine_lacks(three, start):
     server.put_cluster(nodes_with_models(three), "lab")
     report, row = rows(server, "m.gguf")
     assert not report["fits"] and report["limiting_node"] == "box-b"
-    assert not row["box-b"]["model_present"] and row["box-b"]["fix"] == "copy m.gguf there as it is on node box-a"
+    assert not row["box-b"]["model_present"]
+    assert row["box-b"]["fix"] == "flotilla model sync lab m.gguf --node box-b: the file of node box-a"
     assert row["box-a"]["fits"] and not row["box-a"]["fix"]
     status, answer = load(server, "m.gguf")
     assert status == 422 and "box-b" in answer["detail"] and "box-a" not in answer["detail"], answer
