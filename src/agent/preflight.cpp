@@ -148,7 +148,7 @@ Room room_for(const api::RunnerSpec& spec, const std::vector<api::GpuTelemetry>&
             .note = memory.limited_by_group ? " (control group)" : ""};
   if (const auto metal = platform::metal_bytes(); metal && *metal < room.free) {
     room.free = room.total = *metal;
-    room.note = " (what Metal may keep in memory; sysctl iogpu.wired_limit_mb raises it)";
+    room.note = " (what Metal may keep in memory)";
   }
   Room devices{.note = {}, .on_devices = true};
   for (const int device : devices_of(spec)) {
@@ -173,6 +173,7 @@ api::PreflightAnswer answer_preflight(const api::Preflight& question,
   answer.request = question.request;
   const Room room = room_for(question.spec, gpus, runners);
   answer.free_bytes = room.free;
+  answer.metal_bytes = platform::metal_bytes().value_or(0);
   answer.on_devices = room.on_devices;
   if (question.spec.synthetic) {
     answer.model_present = true;

@@ -245,6 +245,7 @@ void fields(V& v, Is<PreflightAnswer> auto& m) {
   v("advice", m.advice);
   v("folder", m.folder);
   v("estimated", m.estimated);
+  v("metal_bytes", m.metal_bytes);
 }
 
 template <class V>

@@ -223,6 +223,7 @@ struct PreflightAnswer {
   std::string advice = {};           // what would make it faster
   bool folder = false;               // a model folder, which an engine has to serve
   bool estimated = false;            // the bytes above are
+  std::int64_t metal_bytes = 0;      // what Metal may keep in memory at once; 0: there is none
 };
 // At most 8 KiB; empty: there is no more yet.
 struct LogText {

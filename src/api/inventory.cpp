@@ -200,6 +200,10 @@ bool NodePreflight::fits() const {
   return loadable() && answer.fits && spare_bytes() >= 0 && differs.empty();
 }
 
+bool NodePreflight::beyond_metal() const {
+  return answer.metal_bytes > 0 && answer.need_bytes * sharing > answer.metal_bytes;
+}
+
 std::string NodePreflight::words() const {
   if (!error.empty()) return error;
   if (!unserved.empty()) return unserved;
@@ -208,6 +212,10 @@ std::string NodePreflight::words() const {
     return fmt::format("{} x {} on this machine is more than is free. Each replica: {}", sharing,
                        gib(answer.need_bytes), answer.verdict);
   return answer.verdict;
+}
+
+std::string raise_metal(std::int64_t bytes) {
+  return fmt::format("sudo sysctl iogpu.wired_limit_mb={}", (bytes >> 20) + 1024);
 }
 
 void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster,
@@ -234,6 +242,9 @@ void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster
     node.differs = difference(usual->answer, node.answer);
     if (!node.differs.empty())
       node.fix = copy_to(node.node);
+    else if (node.beyond_metal())
+      node.fix = fmt::format("{} on node {}'s machine, or a smaller quantisation",
+                             raise_metal(node.answer.need_bytes * node.sharing), node.node);
     else if (!node.answer.fits || node.spare_bytes() < 0)
       node.fix = "take a smaller context or batch_size, or a smaller quantisation";
     else if (node.outdated)

@@ -59,11 +59,16 @@ struct NodePreflight {
 
   bool fits() const;
   bool loadable() const;  // the model is there and whole, whatever the memory
+  // Metal on that machine keeps less in memory than its replicas need.
+  bool beyond_metal() const;
   // What is left on the machine once all its replicas are loaded; below 0 = so much is missing.
   std::int64_t spare_bytes() const;
   // What is wrong with it, or that it fits.
   std::string words() const;
 };
+
+// The command that lets Metal keep so much in memory, and a little more.
+std::string raise_metal(std::int64_t bytes);
 
 // Fills `differs` and `fix`: each node's model against the one that most of them have. A path in
 // models_dir can be copied by us.

@@ -88,6 +88,12 @@ void look_at_model(Report& report, const api::NodePreflight& node, const std::st
     report.add(node.node, "weights " + model, Level::Warning,
                node.answer.advice.substr(0, node.answer.advice.find("; ")),
                node.answer.advice.substr(node.answer.advice.find("; ") + 2));
+  if (node.beyond_metal())
+    report.add(node.node, "metal", Level::Warning,
+               fmt::format("Metal may keep {} MiB in memory, the replicas of {} need {}",
+                           node.answer.metal_bytes >> 20, model,
+                           node.answer.need_bytes * node.sharing >> 20),
+               api::raise_metal(node.answer.need_bytes * node.sharing));
   const std::int64_t disk = node.answer.disk_free_bytes;
   if (disk > 0 && disk < kDiskLow)
     report.add(node.node, "disk", Level::Warning, fmt::format("{} MiB are free", disk >> 20),

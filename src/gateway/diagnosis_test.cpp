@@ -176,6 +176,13 @@ TEST_F(Diagnosis, AModelThatIsAnotherFileOnOneNode) {
   expect_only("failure c model m.gguf: ",
               "flotilla model sync lab m.gguf --node c: the file of node a");
 }
+TEST_F(Diagnosis, AMacThatKeepsLessInMemoryThanTheModelNeeds) {
+  model().answer.metal_bytes = 10 * kGiB;
+  EXPECT_EQ(troubles(), "");
+  model().answer.need_bytes = 6 * kGiB;
+  model().sharing = 2;
+  expect_only("warning a metal: Metal may keep 10240 MiB", "sudo sysctl iogpu.wired_limit_mb=13312");
+}
 TEST_F(Diagnosis, ADiskThatIsAlmostFull) {
   model().answer.disk_free_bytes = 200 * kMiB;
   expect_only("warning a disk: 200 MiB are free", "make room");
