@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,9 +11,10 @@
 
 namespace flotilla::forms {
 
-// Answers that a later request may go on from or ask for, in memory: those used longest ago go
-// first, and a restart forgets all. Each belongs to who asked for it, and nobody else sees it. I/O
-// thread only.
+// Answers that a later request may go on from or ask for, in memory; a restart forgets all. Each
+// belongs to who asked for it, and nobody else sees it. Where there is no room for more, who has
+// most gives way, by what was used longest ago: nobody loses answers to who keeps more. I/O thread
+// only.
 class ResponseStore {
  public:
   static constexpr std::size_t kBytesMax = 64 << 20;
@@ -29,18 +31,25 @@ class ResponseStore {
   std::size_t size() const { return index_.size(); }
 
  private:
-  struct Entry {
-    std::string owner;
-    api::KeptAnswer answer;
+  using Answers = std::list<api::KeptAnswer>;  // the one used last comes first
+  struct Owner {
+    Answers answers;
+    std::size_t bytes = 0;
   };
-  using Entries = std::list<Entry>;  // the one used last comes first
-  static std::size_t size_of(const Entry& entry);
-  void remove(Entries::iterator at);
+  using Owners = std::map<std::string, Owner, std::less<>>;
+  struct Place {
+    Owners::iterator owner;
+    Answers::iterator answer;
+  };
+  static std::size_t size_of(const api::KeptAnswer& answer);
+  const Place* find_place(std::string_view owner, std::string_view id) const;
+  void remove(Place place);
+  void make_room();
 
   const std::size_t bytes_max_;
   std::size_t bytes_ = 0;
-  Entries entries_;
-  std::unordered_map<std::string_view, Entries::iterator> index_;  // by the entry's own id
+  Owners owners_;                                      // those that have answers
+  std::unordered_map<std::string_view, Place> index_;  // by the answer's own id
 };
 
 }  // namespace flotilla::forms

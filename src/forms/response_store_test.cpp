@@ -33,12 +33,36 @@ TEST(ResponseStore, WhatWasUsedLongestAgoGoesFirst) {
   EXPECT_LE(store.bytes(), 3U * 1400);
 }
 
+TEST(ResponseStore, NobodyLosesAnAnswerToWhoKeepsMore) {
+  ResponseStore store(10 * 1400);
+  store.put("b", answer("mine", 1000));
+  for (int i = 0; i < 100; ++i) store.put("a", answer(std::to_string(i), 1000));
+  EXPECT_NE(store.find("b", "mine"), nullptr);
+  EXPECT_NE(store.find("a", "99"), nullptr);
+  EXPECT_EQ(store.find("a", "80"), nullptr);
+  for (int i = 0; i < 20; ++i) store.put("c", answer("c" + std::to_string(i), 1000));
+  EXPECT_NE(store.find("b", "mine"), nullptr);
+  EXPECT_NE(store.find("a", "99"), nullptr) << "each has a part";
+  EXPECT_NE(store.find("c", "c19"), nullptr);
+  EXPECT_LE(store.bytes(), 10U * 1400);
+}
+
+TEST(ResponseStore, ManySmallAnswersTakeNobodysPlace) {
+  ResponseStore store;
+  store.put("b", answer("mine"));
+  for (std::size_t i = 0; i < ResponseStore::kEntriesMax + 10; ++i)
+    store.put("a", answer(std::to_string(i)));
+  EXPECT_NE(store.find("b", "mine"), nullptr);
+  EXPECT_EQ(store.size(), ResponseStore::kEntriesMax);
+}
+
 TEST(ResponseStore, AnAnswerLargerThanAllIsNotKept) {
   ResponseStore store(1000);
   store.put("a", answer("1"));
   store.put("a", answer("2", 5000));
   EXPECT_EQ(store.find("a", "2"), nullptr);
-  EXPECT_EQ(store.size(), 0U);
+  EXPECT_NE(store.find("a", "1"), nullptr) << "nor does it cost another its place";
+  EXPECT_TRUE(store.erase("a", "1"));
   EXPECT_EQ(store.bytes(), 0U);
 }
 
