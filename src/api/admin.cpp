@@ -10,6 +10,9 @@
 namespace flotilla::api {
 namespace {
 
+// It becomes a word of a runner's command line, of which Linux takes 128 KiB.
+constexpr std::size_t kChatTemplateMax = 120'000;
+
 json::Object cluster_object(const ClusterSpec& cluster, Secrets secrets) {
   json::Array nodes;
   for (const NodeSpec& node : cluster.nodes)
@@ -221,7 +224,7 @@ Result<LoadSpec> parse_load(std::string_view body) {
   load.kv_type = reader.choice("kv_type", {"f16", "q8_0"}).value_or("f16");
   load.gpu_layers = static_cast<int>(reader.integer("gpu_layers", 0, 100'000).value_or(0));
   load.threads = static_cast<int>(reader.integer("threads", 0, 1024).value_or(0));
-  load.chat_template = reader.string("chat_template", 256 << 10).value_or("");
+  load.chat_template = reader.string("chat_template", kChatTemplateMax).value_or("");
   load.window = static_cast<int>(reader.integer("window", 0, 2'000'000'000).value_or(0));
   load.is_default = reader.boolean("default").value_or(false);
   load.force = reader.boolean("force").value_or(false);

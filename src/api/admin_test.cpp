@@ -20,7 +20,7 @@ TEST(Cluster, round_trips_and_hides_secrets) {
 }
 
 struct Bad {
-  const char* body;
+  std::string body;
   const char* names;  // must be in the message
 };
 
@@ -76,8 +76,11 @@ TEST(Load, same_settings_do_not_depend_on_how_it_was_asked) {
 }
 
 TEST(Load, bad_bodies_are_refused_by_name) {
+  const std::string no_word_of_a_command_line =
+      R"({"model":"/m","chat_template":")" + std::string(128 << 10, 'x') + R"("})";
   for (const Bad& bad : {
            Bad{"{}", "model"},
+           Bad{no_word_of_a_command_line, "at most 120000"},
            Bad{R"({"model":7})", "model"},
            Bad{R"({"model":"/m","batch":"yes"})", "batch"},
            Bad{R"({"model":"/m","batch_size":65})", "65"},

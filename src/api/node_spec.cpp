@@ -13,6 +13,11 @@ namespace flotilla::api {
 namespace {
 
 constexpr std::size_t kDevicesMax = 64;
+// Of env. As a key of a fleet file YAML takes 1,024 bytes of a name, and a program's environment
+// has bounds too.
+constexpr std::size_t kVariablesMax = 64;
+constexpr std::size_t kVariableNameMax = 100;
+constexpr std::size_t kVariableValueMax = 4000;
 constexpr std::string_view kHostRule =
     "must be a host's name, its address or an alias of the ssh config: letters, digits and . _ : "
     "-, "
@@ -51,8 +56,24 @@ bool is_allowed_variable(std::string_view name) {
 void read_env(json::Reader& reader, NodeSpec& node) {
   const json::Object* env = reader.object("env");
   if (env == nullptr) return;
+  if (env->size() > kVariablesMax) {
+    reader.fault().set(
+        reader.path_of("env"),
+        fmt::format("env has {} variables; at most {} are taken", env->size(), kVariablesMax));
+    return;
+  }
   for (const auto& [key, value] : *env) {
     const std::string name(key);
+    const std::size_t value_size = value.is_string() ? value.get_string().size() : 0;
+    if (name.size() > kVariableNameMax || value_size > kVariableValueMax) {
+      reader.fault().set(
+          reader.path_of("env"),
+          fmt::format(
+              "env has a variable \"{}…\" of {} bytes and a value of {}; a name has at most "
+              "{}, a value {}",
+              name.substr(0, 20), name.size(), value_size, kVariableNameMax, kVariableValueMax));
+      return;
+    }
     if (!is_allowed_variable(name)) {
       reader.fault().set(
           reader.path_of("env." + name),

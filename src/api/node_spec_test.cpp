@@ -70,6 +70,23 @@ TEST(Node, ItsEnvironmentLoadsNoLibrary) {
   }
 }
 
+TEST(Node, ItsEnvironmentHasBounds) {
+  const auto with = [](const std::string& variables) {
+    return parse_node(R"({"id":"n","env":{)" + variables + "}}");
+  };
+  const std::string long_name = "\"GGML_" + std::string(1100, 'A') + "\":\"\"";
+  const std::string long_value = R"("HF_HOME":")" + std::string(4001, '/') + "\"";
+  std::string many = R"("HF_HOME":"")";
+  for (int i = 0; i < 64; ++i) many += ",\"GGML_" + std::to_string(i) + R"(":"")";
+  for (const std::string& variables : {long_name, long_value, many}) {
+    const auto node = with(variables);
+    ASSERT_FALSE(node);
+    EXPECT_EQ(node.error().param, "env");
+    EXPECT_LT(node.error().message.size(), 200U) << node.error().message;
+  }
+  EXPECT_TRUE(with("\"GGML_" + std::string(95, 'A') + R"(":")" + std::string(4000, 'x') + "\""));
+}
+
 TEST(Node, TheShorthandOfACommandLine) {
   const auto one = parse_node_shorthand("mini=ann@mini.lan:2222");
   ASSERT_TRUE(one) << one.error().message;
