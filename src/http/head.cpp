@@ -108,15 +108,22 @@ std::unexpected<HeadError> refuse(std::string message) {
   return std::unexpected(HeadError{.status = 400, .message = std::move(message)});
 }
 
-// "http://host/path" -> "/path", as a client talking to a proxy writes it.
-std::string origin_form(std::string target) {
+struct Target {
+  std::string path;
+  std::optional<std::string> host;  // where the target names one
+};
+
+// "http://host/path" -> "/path" of "host", as a client talking to a proxy writes it.
+Target take_apart(std::string target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!is_field(std::string_view(target).substr(0, scheme.size()), scheme)) continue;
-    const std::size_t path = target.find_first_of("/?", scheme.size());
-    if (path == std::string::npos) return "/";
-    return target[path] == '/' ? target.substr(path) : "/" + target.substr(path);
+    const std::size_t path = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    std::string host = target.substr(scheme.size(), path - scheme.size());
+    target.erase(0, path);
+    return {.path = target.starts_with('/') ? std::move(target) : "/" + target,
+            .host = std::move(host)};
   }
-  return target;
+  return {.path = std::move(target), .host = std::nullopt};
 }
 
 }  // namespace
@@ -143,7 +150,8 @@ std::expected<RequestHead, HeadError> parse_request_head(std::string_view bytes)
   if (parser.error()) return refuse("the request is not valid HTTP: " + parser.error().message());
   RequestHead head;
   head.request.method = std::move(parser.method);
-  head.request.target = origin_form(std::move(parser.target));
+  Target target = take_apart(std::move(parser.target));
+  head.request.target = std::move(target.path);
   head.request.headers = std::move(parser.headers);
   head.http_1_0 = head.request.http_1_0 = parser.version < 11;
   const Headers& headers = head.request.headers;
@@ -155,6 +163,9 @@ std::expected<RequestHead, HeadError> parse_request_head(std::string_view bytes)
   const auto hosts = values_of(headers, "Host");
   if (hosts.size() > 1) return refuse("more than one Host header");
   if (hosts.empty() && !head.http_1_0) return refuse("the Host header is missing");
+  // Who looks at Host must see whom the request is for, and the target goes before it.
+  if (target.host && (hosts.empty() || !is_field(*target.host, hosts[0])))
+    return refuse("the request target names another host than the Host header");
 
   const auto codings = values_of(headers, "Transfer-Encoding");
   const auto lengths = values_of(headers, "Content-Length");

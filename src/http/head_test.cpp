@@ -95,6 +95,17 @@ TEST(RequestHead, refuses_bad_request_lines) {
   EXPECT_EQ(parse_request_head(request("Host: a\r\nExpect: x\r\n")).error().status, 417);
 }
 
+TEST(RequestHead, refuses_a_target_that_names_another_host_than_its_header) {
+  for (const char* line :
+       {"GET http://b/x HTTP/1.1", "GET http://a:1/x HTTP/1.1", "GET http://b@a/x HTTP/1.1",
+        "GET http:///x HTTP/1.1", "GET https://b HTTP/1.1", "GET HTTP://b?x HTTP/1.1"}) {
+    EXPECT_TRUE(refused(request("Host: a\r\n", line))) << line;
+  }
+  EXPECT_TRUE(refused(request("", "GET http://a/x HTTP/1.0")));
+  EXPECT_EQ(parse_request_head(request("Host: a:1\r\n", "GET HTTP://A:1 HTTP/1.1"))->request.target,
+            "/");
+}
+
 TEST(RequestHead, reads_what_is_right) {
   const auto head = parse_request_head(
       request("hOST: a:1\r\ncontent-length:  12 \r\nX: a  b\r\nExpect: 100-Continue\r\n"));
