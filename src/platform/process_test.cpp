@@ -5,8 +5,12 @@
 #include <cstdlib>
 #include <poll.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 #include <gtest/gtest.h>
 
@@ -154,6 +158,19 @@ TEST(Process, ReleasedItLivesOn) {
 TEST(Process, ExecutablePathIsThisProgram) {
   EXPECT_EQ(executable_path().filename(), "platform_test");
 }
+
+#if defined(__linux__)
+// A limit of 0 holds for files alone: a pattern that names a program gets the dump all the same.
+TEST(CoreDumps, GoNeitherToAFileNorToAProgram) {
+  const auto dumps = [] {
+    leave_no_core_dumps();
+    rlimit limit{.rlim_cur = 1, .rlim_max = 1};
+    ::getrlimit(RLIMIT_CORE, &limit);
+    std::_Exit(limit.rlim_max == 0 && ::prctl(PR_GET_DUMPABLE) == 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(dumps(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace flotilla::platform
