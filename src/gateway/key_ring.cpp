@@ -47,7 +47,7 @@ std::string hash_of_secret(std::string_view key) {
 
 struct KeyRing::Lease::State {
   State(std::shared_ptr<Entry> of, double charge, std::int64_t count)
-      : entry(std::move(of)), sequences(count), charged(charge) {
+      : entry(std::move(of)), sequences(count), as_it_came(charge), charged(charge) {
     entry->in_flight += sequences;
   }
   State(const State&) = delete;
@@ -56,12 +56,14 @@ struct KeyRing::Lease::State {
 
   const std::shared_ptr<Entry> entry;  // the key itself may be gone
   const std::int64_t sequences;
+  const double as_it_came;
   double charged;
 };
 
-void KeyRing::Lease::settle(std::uint64_t tokens) {
+void KeyRing::Lease::settle(std::uint64_t prompt_tokens, std::uint64_t generated_tokens) {
   if (!state_) return;
-  const auto used = static_cast<double>(tokens);
+  const double prompt = prompt_tokens > 0 ? static_cast<double>(prompt_tokens) : state_->as_it_came;
+  const double used = prompt + static_cast<double>(generated_tokens);
   state_->entry->tokens.left += state_->charged - used;
   state_->charged = used;
 }

@@ -51,8 +51,9 @@ class KeyRing {
     Lease() = default;
     Lease(Lease&& other) noexcept = default;
     Lease& operator=(Lease&& other) noexcept = default;
-    // What it came to, instead of what was charged when it came.
-    void settle(std::uint64_t tokens);
+    // What it came to, instead of what was charged when it came. A prompt whose tokens nobody told
+    // (its client left before, or an engine tells none) stays charged as it came.
+    void settle(std::uint64_t prompt_tokens, std::uint64_t generated_tokens);
 
    private:
     friend class KeyRing;

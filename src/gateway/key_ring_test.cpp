@@ -89,7 +89,7 @@ TEST_F(KeyRingTest, TokensAreChargedWhenItComesAndSettledWhenItEnds) {
   auto lease = ring.enter("a", {.tokens = 100}, clock.now());
   ASSERT_TRUE(lease);
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 500);
-  lease->settle(700);
+  lease->settle(600, 100);
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0);
   EXPECT_EQ(ring.enter("a", {.tokens = 50}, clock.now()).error().retry_after_s, 15)
       << "the debt of 100 first";
@@ -99,6 +99,18 @@ TEST_F(KeyRingTest, TokensAreChargedWhenItComesAndSettledWhenItEnds) {
   EXPECT_TRUE(ring.enter("a", {.tokens = 10'000}, clock.now()))
       << "larger than a minute's worth, and alone";
   EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now()));
+}
+
+TEST_F(KeyRingTest, WhatWasMadeIsChargedWhetherOrNotAnybodyCountedThePrompt) {
+  add("a", {.name = "", .tokens_per_min = 600});
+  auto lease = ring.enter("a", {.tokens = 100}, clock.now());
+  ASSERT_TRUE(lease);
+  lease->settle(0, 0);
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 500);
+  lease->settle(0, 300);
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 200);
+  lease->settle(20, 300);
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 280) << "once it is told it counts";
 }
 
 TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
@@ -112,7 +124,7 @@ TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
   EXPECT_TRUE(ring.enter("a", {.tokens = 1}, clock.now()));
   ring.erase("a");
   EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now()));
-  second->settle(5);  // its key is gone; nothing happens
+  second->settle(5, 0);  // its key is gone; nothing happens
 }
 
 TEST_F(KeyRingTest, EachAnswerOfARequestCounts) {
