@@ -11,11 +11,16 @@
 namespace flotilla::gateway {
 namespace {
 
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
 // Of Authorization: Bearer, or of x-api-key as Anthropic's SDK sends it; empty: neither.
 std::string_view secret_of(const http::Request& request) {
   constexpr std::string_view scheme = "Bearer ";
   const std::string_view bearer = request.headers.find("Authorization").value_or("");
-  if (bearer.starts_with(scheme)) return bearer.substr(scheme.size());
+  if (same_letters(bearer.substr(0, scheme.size()), scheme)) return bearer.substr(scheme.size());
   return request.headers.find("x-api-key").value_or("");
 }
 
@@ -284,8 +289,16 @@ Result<void> Guard::check_own_page(const http::Request& request) const {
                           origin.value_or("missing")));
 }
 
+// The cookie that is a log-in's, among those of its name: what else answers on this host, or on a
+// name beside it, can set more of them, and would shut everybody out.
+std::optional<std::string_view> Guard::held_login(const http::Request& request, Instant now) const {
+  for (const std::string_view secret : request.cookies(login_cookie(request)))
+    if (logins_.hold(secret, now)) return secret;
+  return std::nullopt;
+}
+
 Result<bool> Guard::find_login(const http::Request& request, Instant now) {
-  const auto secret = request.cookie(login_cookie(request));
+  const auto secret = held_login(request, now);
   if (!secret || !logins_.use(*secret, now)) return false;
   if (auto own = check_own_page(request); !own) return fail(own.error());
   return true;
@@ -318,13 +331,18 @@ Result<bool> Guard::log_out(const http::Request& request, Instant now) {
   if (auto type = check_content_type(request); !type) return fail(type.error());
   const auto known = find_login(request, now);
   if (!known) return fail(known.error());
-  if (*known) logins_.end(*request.cookie(login_cookie(request)));
+  while (const auto secret = held_login(request, now)) logins_.end(*secret);
   return *known;
+}
+
+const char* Guard::way_in(const http::Request& request) const {
+  if (!has_token()) return "";
+  return secret_of(request).empty() ? "a log-in from " : "the token from ";
 }
 
 bool Guard::login_ended(const http::Request& request, Instant now) const {
   if (!has_token() || !secret_of(request).empty()) return false;
-  return !logins_.hold(request.cookie(login_cookie(request)).value_or(""), now);
+  return !held_login(request, now);
 }
 
 }  // namespace flotilla::gateway

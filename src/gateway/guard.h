@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,8 @@ class Guard {
   bool is_worth_telling(const http::Request& request, Instant now);
   // Whether somebody was logged in.
   Result<bool> log_out(const http::Request& request, Instant now);
+  // By what may_administer() let the request in, as the audit says it; empty: it needed nothing.
+  const char* way_in(const http::Request& request) const;
   // The log-in that let the request in is over, and what it follows has to end.
   bool login_ended(const http::Request& request, Instant now) const;
   // Named after the server's port: a browser gives a host's cookies to all ports of it.
@@ -86,6 +89,7 @@ class Guard {
   bool is_operators_secret(const http::Request& request, std::string_view secret, Instant now);
   Result<void> check_site(const http::Request& request) const;
   Result<void> check_own_page(const http::Request& request) const;
+  std::optional<std::string_view> held_login(const http::Request& request, Instant now) const;
   Result<bool> find_login(const http::Request& request, Instant now);
   Result<void> is_local_operator(const http::Request& request) const;
   Result<void> is_open(const http::Request& request) const;

@@ -230,6 +230,11 @@ TEST_F(GuardWithKeys, any_key_will_do_until_there_is_one) {
   EXPECT_EQ(use(secret)->key, "key-1");
   EXPECT_EQ(use(secret)->owner, "key-1");
   EXPECT_EQ(use(secret, "x-api-key")->key, "key-1");
+  for (const char* scheme : {"bearer ", "BEARER "}) {
+    auto request = local("POST");
+    request.headers.add("Authorization", scheme + secret);
+    EXPECT_EQ(guard.may_use(request, kNow, 50)->key, "key-1") << "a scheme has no case";
+  }
   keys.erase("key-1");
   EXPECT_EQ(use("none")->key, "");
 }
@@ -386,6 +391,32 @@ TEST_F(GuardWithLogin, a_log_in_opens_administration_chat_and_metrics) {
   const auto wrong = browser("GET", secret + "0");
   EXPECT_EQ(guard.may_administer(wrong, kNow).error().code, Code::Unauthenticated);
   EXPECT_EQ(guard.may_use(wrong, kNow, 0).error().code, Code::Unauthenticated);
+}
+
+TEST_F(GuardWithLogin, more_cookies_of_its_name_shut_nobody_out) {
+  auto request = browser("POST", log_in());
+  const std::string name = Guard::login_cookie(request);
+  const std::string sent(*request.headers.find("Cookie"));
+  for (const std::string& cookies : {name + "=evil; " + sent, sent + "; " + name + "=evil"}) {
+    request.headers.set("Cookie", cookies);
+    EXPECT_TRUE(guard.may_administer(request, kNow)) << cookies;
+    EXPECT_FALSE(guard.login_ended(request, kNow)) << cookies;
+  }
+  EXPECT_TRUE(*guard.log_out(request, kNow));
+  EXPECT_FALSE(guard.may_administer(request, kNow));
+  EXPECT_TRUE(guard.login_ended(request, kNow));
+}
+
+TEST_F(GuardWithLogin, the_audit_says_by_what_one_came) {
+  auto request = browser("POST", log_in());
+  EXPECT_STREQ(guard.way_in(request), "a log-in from ");
+  request.headers.add("Authorization", "Basic x");
+  EXPECT_TRUE(guard.may_administer(request, kNow));
+  EXPECT_STREQ(guard.way_in(request), "a log-in from ") << "what is no token opened nothing";
+  request.headers.set("x-api-key", "the-admin-token");
+  EXPECT_TRUE(guard.may_administer(request, kNow));
+  EXPECT_STREQ(guard.way_in(request), "the token from ");
+  EXPECT_STREQ(Guard({}, keys).way_in(request), "");
 }
 
 TEST_F(GuardWithLogin, what_changes_something_comes_from_an_own_page) {

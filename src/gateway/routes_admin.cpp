@@ -38,10 +38,7 @@ Awaitable<void> administer(Service& service, Exchange& exchange, PathParams para
   http::Request request = exchange.take_request();
   store::StoredEvent event;
   event.at_unix_ms = service.clock.unix_ms();
-  const char* by = request.headers.find("Authorization")                      ? "the token from "
-                   : request.cookie(Guard::login_cookie(request)).has_value() ? "a log-in from "
-                                                                              : "";
-  event.who = fmt::format("{}{}", by, request.peer);
+  event.who = fmt::format("{}{}", service.guard.way_in(request), request.peer);
   event.action = fmt::format("{} {}", request.method, request.path());
   const bool changes = request.method != "GET";
   auto response = co_await route(service, std::move(request), std::move(params));

@@ -67,7 +67,8 @@ std::optional<std::string> Request::query(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<std::string_view> Request::cookie(std::string_view name) const {
+std::vector<std::string_view> Request::cookies(std::string_view name) const {
+  std::vector<std::string_view> values;
   std::string_view rest = headers.find("Cookie").value_or("");
   while (!rest.empty()) {
     std::string_view part = rest.substr(0, rest.find(';'));
@@ -75,9 +76,9 @@ std::optional<std::string_view> Request::cookie(std::string_view name) const {
     part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos || part.substr(0, equals) != name) continue;
-    return part.substr(equals + 1);
+    values.push_back(part.substr(equals + 1));
   }
-  return std::nullopt;
+  return values;
 }
 
 void add_error_fields(Headers& headers, const Error& error) {

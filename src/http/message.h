@@ -42,8 +42,8 @@ struct Request {
   std::string_view path() const;  // target up to '?'
   // Decoded value of a query parameter.
   std::optional<std::string> query(std::string_view name) const;
-  // Value of a cookie, as sent; the first of that name.
-  std::optional<std::string_view> cookie(std::string_view name) const;
+  // Values of a cookie, as sent: a browser may hold several of a name, set for more paths or hosts.
+  std::vector<std::string_view> cookies(std::string_view name) const;
 };
 
 struct Response {

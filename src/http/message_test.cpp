@@ -59,13 +59,14 @@ TEST(Request, path_and_query) {
 
 TEST(Request, cookies_by_name) {
   Request request;
-  EXPECT_EQ(request.cookie("a"), std::nullopt);
+  using Values = std::vector<std::string_view>;
+  EXPECT_EQ(request.cookies("a"), Values());
   request.headers.add("Cookie", "a=1; bb=x=y;c=; ;d; a=2");
-  EXPECT_EQ(request.cookie("a"), "1");
-  EXPECT_EQ(request.cookie("bb"), "x=y");
-  EXPECT_EQ(request.cookie("b"), std::nullopt);
-  EXPECT_EQ(request.cookie("c"), "");
-  EXPECT_EQ(request.cookie("d"), std::nullopt);
+  EXPECT_EQ(request.cookies("a"), (Values{"1", "2"}));
+  EXPECT_EQ(request.cookies("bb"), Values{"x=y"});
+  EXPECT_EQ(request.cookies("b"), Values());
+  EXPECT_EQ(request.cookies("c"), Values{""});
+  EXPECT_EQ(request.cookies("d"), Values());
 }
 
 TEST(Response, an_errors_fields_are_in_the_head) {
