@@ -10,6 +10,7 @@
 #include "config/engines.h"
 #include "gateway/knobs.h"
 #include "platform/machine.h"
+#include "platform/own_file.h"
 
 namespace flotilla::cli {
 namespace {
@@ -158,6 +159,16 @@ std::string knob_complaint(const std::vector<config::Setting>& table, const std:
 
 const char* environment(const char* name) { return std::getenv(name); }
 
+// Whoever writes one of these says who administers and which programs are started.
+Result<void> check_is_ours(std::string_view what, const std::filesystem::path& file) {
+  if (file.empty()) return {};
+  const auto ours = platform::check_others_cannot_write(file);
+  if (ours || ours.error().code != Code::InvalidArgument)
+    return {};  // what is missing is told elsewhere
+  return fail(Code::InvalidArgument,
+              fmt::format("{} {} is not safe: {}", what, file.string(), ours.error().message));
+}
+
 }  // namespace
 
 ServeSettings::ServeSettings() {
@@ -244,6 +255,9 @@ Result<ServeOptions> ServeSettings::options() {
     if (one.source == "flag")
       options_.gateway.knob_flags[one.setting->key] = std::get<double>(one.value);
   }
+  if (auto ours = check_is_ours("the settings file", file()); !ours) return fail(ours.error());
+  if (auto ours = check_is_ours("ssh_config", options_.ssh_config); !ours)
+    return fail(ours.error());
   auto engines = config::read_engines(options_.engines);
   if (!engines) return fail(engines.error());
   options_.gateway.engines = std::move(*engines);

@@ -129,3 +129,23 @@ def test_a_server_starts_by_its_file_and_what_is_stored_goes_before_it(file, tmp
     assert shown["knobs.QUEUE_MAX_AGE_S"][:2] == ["44", "file"]
     assert server.admin("PUT", "/settings", {"QUEUE_MAX": None})[0] == 200
     assert setting("QUEUE_MAX") == (33, "file")
+
+
+@pytest.mark.parametrize("file_mode, folder_mode, culprit", [
+    (0o664, 0o755, "flotilla.yaml"), (0o646, 0o755, "flotilla.yaml"), (0o644, 0o777, ""), (0o644, 0o755, "ssh_config")])
+def test_a_file_that_others_can_write_starts_no_server(tmp_path, start, file_mode, folder_mode, culprit):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    ssh_config, path = folder / "ssh_config", folder / "flotilla.yaml"
+    ssh_config.write_text("")
+    path.write_text("ssh_config: ssh_config\n")
+    path.chmod(file_mode)
+    ssh_config.chmod(0o620 if culprit == "ssh_config" else 0o600)
+    folder.chmod(folder_mode)
+    done = run_command("serve", "--config", path, "--port", 0, "--state", tmp_path / "state", timeout=20)
+    assert done.returncode == 1
+    assert f"may write {(folder / culprit) if culprit else folder} (mode" in done.stderr, done.stderr
+    assert "chmod go-w" in done.stderr and not (tmp_path / "state").exists()
+    for safe, mode in ((folder, 0o1777), (path, 0o644), (ssh_config, 0o600)):
+        safe.chmod(mode)
+    start(Server, "--config", path)
