@@ -64,10 +64,14 @@ void Front::equip(http::Server& server) const {
 
 Awaitable<void> Front::watch_certificate(http::Server& server) {
   using namespace boost::asio::experimental::awaitable_operators;
-  if (!files_) co_return;
   const Executor executor = co_await boost::asio::this_coro::executor;
   boost::asio::steady_timer timer(executor);
   boost::asio::signal_set hangup(executor, SIGHUP);
+  while (!files_) {
+    const auto [error, signal] = co_await hangup.async_wait(kAwait);
+    if (error) co_return;
+    log::info("SIGHUP: there is no certificate to read again");
+  }
   while (true) {
     timer.expires_after(kLookEvery);
     const auto woken = co_await (timer.async_wait(kAwait) || hangup.async_wait(kAwait));

@@ -29,7 +29,7 @@ class Front {
   // Gives the server its certificate, before it listens.
   void equip(http::Server& server) const;
   // Gives it each new one: the files are looked at every 2 s, and read on SIGHUP in any case. A
-  // pair that cannot be used is logged and the old one stays.
+  // pair that cannot be used is logged and the old one stays. Without files SIGHUP does nothing.
   Awaitable<void> watch_certificate(http::Server& server);
 
  private:

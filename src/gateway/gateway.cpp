@@ -23,6 +23,7 @@
 #include "gateway/routes.h"
 #include "gateway/transfers.h"
 #include "platform/file_lock.h"
+#include "platform/files.h"
 #include "platform/limits.h"
 #include "platform/open_files.h"
 #include "platform/own_file.h"
@@ -191,6 +192,7 @@ Result<int> run_gateway(const GatewayOptions& options) {
   if (!settings) return fail(settings.error());
   const Knobs& knobs = settings->knobs();
 
+  platform::ignore_hangup();        // until it is waited for
   platform::return_large_blocks();  // bodies and what they are parsed to
   asio::io_context io(1);
   const auto front = Front::make(options);

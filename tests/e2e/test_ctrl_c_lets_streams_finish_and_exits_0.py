@@ -52,3 +52,14 @@ def test_while_a_model_is_loading(start):
     server.signal(signal.SIGINT)
     assert server.wait(20) == 0
     wait_until("no runner is left", lambda: not any(map(is_runner, runners)))
+
+
+def test_a_hangup_ends_nothing(start):
+    server = start(Server)
+    server.load(nodes=1, model="synthetic")
+    stream = Stream(server.sdk(), "A long story", model="synthetic", max_tokens=300)
+    assert stream.begun.wait(30)
+    server.signal(signal.SIGHUP)
+    wait_until("it is told", lambda: "SIGHUP: there is no certificate" in server.log())
+    stream.end()
+    assert ask(server.sdk(), model="synthetic", max_tokens=2).choices
