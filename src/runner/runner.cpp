@@ -215,6 +215,11 @@ Result<std::string> Process::listen() {
       error.message += "; choose another --port (0 takes a free one)";
     return flotilla::fail(std::move(error));
   }
+  if (options_.host != "127.0.0.1" && options_.host != "::1" && options_.host != "localhost") {
+    log::warning(
+        "--host {} opens this runner to others: it asks nobody for a key; `flotilla serve` does",
+        options_.host);
+  }
   return fmt::format("http://{}:{}", options_.host, *port);
 }
 

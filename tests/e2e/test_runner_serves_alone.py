@@ -1,7 +1,7 @@
 import openai
 import pytest
 
-from support import ALIAS, MODEL, Runner, Stream, ask, run_command
+from support import ALIAS, MODEL, Process, Runner, Stream, ask, run_command
 
 
 @pytest.fixture
@@ -39,6 +39,16 @@ def test_ctrl_c_exits_0(runner):
     stream.begun.wait(30)
     assert runner.stop() == 0
     assert stream.end().usage.completion_tokens == 100
+
+
+@pytest.mark.parametrize("host, told", [("0.0.0.0", True), ("127.0.0.1", False)])
+def test_where_others_reach_it_that_it_asks_nobody_is_told(tmp_path, host, told):
+    runner = Process(["runner", "--synthetic", "--port", 0, "--host", host], tmp_path / "log",
+                     listening=r" on (http://\S+:\d+)")
+    try:
+        assert ("asks nobody for a key" in runner.log()) == told
+    finally:
+        runner.stop()
 
 
 def test_missing_model_is_named(tmp_path):
