@@ -229,6 +229,27 @@ TEST(ExportTest, applied_to_a_fresh_server_it_is_the_same_text) {
   EXPECT_EQ(export_text(fresh.declared, fresh.keys, fresh.settings), text);
 }
 
+TEST(ExportTest, what_is_as_long_as_may_be_is_read_back) {
+  api::NodeSpec node;
+  node.id = node.label = "n";
+  for (int i = 10; i < 74; ++i)
+    node.env[fmt::format("GGML_{}{}", i, std::string(93, 'A'))] = std::string(4000, '"');
+  api::ClusterSpec cluster;
+  cluster.id = "c";
+  cluster.label = std::string(200, ':');
+  cluster.nodes = {std::move(node)};
+  api::DeclaredPool pool;
+  pool.cluster = "c";
+  pool.load.model = std::string(4000, '#');
+  pool.load.alias = "a";
+  pool.load.chat_template = std::string(120'000, '\n');
+  There there;
+  there.declared.clusters = {std::move(cluster)};
+  there.declared.pools = {std::move(pool)};
+  const std::string text = export_text(there.declared, there.keys, there.settings);
+  EXPECT_THAT(lines(wanted_of(text), there), IsEmpty());
+}
+
 TEST(ExportTest, nothing_but_what_differs_from_the_defaults_is_written) {
   EXPECT_EQ(to_yaml(tree_of(wanted_of("pools: [{cluster: c, model: /m.gguf}]").pools->at(0))),
             "cluster: c\nmodel: /m.gguf\nbatch: false\nalias: m\n");

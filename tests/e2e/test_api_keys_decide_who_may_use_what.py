@@ -193,6 +193,19 @@ def chat(server, key, messages=None, **fields):
                        {"x-api-key": key["secret"]})
 
 
+def test_without_a_key_nothing_but_its_health_is_told(quick):
+    headers = {"x-api-key": make_key(quick, "reads")["secret"]}
+    described = json.loads(quick.call("GET", "/openapi.json", headers=headers)[2])
+    told = {}
+    for path in (path for path in described["paths"] if not path.startswith("/admin/")):
+        asked = path.replace("{id}", "none")
+        for method in ("GET", "POST", "DELETE"):
+            status = quick.call(method, asked)[0]
+            if status not in (401, 405):
+                told[path, method] = status
+    assert told == {(path, "GET"): 200 for path in ("/health", "/livez", "/readyz")}
+
+
 def test_what_one_key_talks_about_another_does_not_learn(quick):
     mine, theirs = make_key(quick, "talks"), make_key(quick, "listens")
 
