@@ -22,7 +22,7 @@ ChatRun::ChatRun(http::Exchange& exchange, const Executor& executor, Options opt
 
 ChatRun::~ChatRun() {
   const cluster::Usage& usage = options_.job.usage;
-  options_.lease.settle(usage.prompt_tokens, usage.completion_tokens);
+  options_.job.lease.settle(usage.prompt_tokens, usage.completion_tokens, options_.clock->now());
   options_.job.pace.prompt(usage.prompt_tokens, usage.cached_tokens);
   options_.tally->add(options_.spender, usage, options_.clock->unix_ms() / 1000);
   options_.job.trace->on_cancel(nullptr);

@@ -2,7 +2,6 @@
 
 #include "api/openai.h"
 #include "gateway/admission.h"
-#include "gateway/key_ring.h"
 #include "gateway/refusals.h"
 #include "gateway/relay.h"
 #include "gateway/usage_tally.h"
@@ -21,7 +20,6 @@ class ChatRun {
     Duration first_token_limit{};  // REQUEST_DEADLINE_S, counted anew after each loss
     ChatJob job;
     http::Headers headers;  // of the answer
-    KeyRing::Lease lease;   // of the API key, for as long as the request lives
     UsageTally::Spender spender;
     UsageTally* tally = nullptr;  // gets what the request came to, at its end
     const Clock* clock = nullptr;

@@ -44,6 +44,7 @@ class ForeignAnswer {
       job_.pace.tokens(0, 1);  // a piece is a token with every engine known
       job_.trace->shown(++pieces_);
       job_.usage.completion_tokens = pieces_;
+      job_.lease.settle(0, pieces_, clock_.now());
     }
     if (!job_.stream) {
       whole_.push_back(std::move(piece->chunk));

@@ -60,11 +60,14 @@ struct KeyRing::Lease::State {
   double charged;
 };
 
-void KeyRing::Lease::settle(std::uint64_t prompt_tokens, std::uint64_t generated_tokens) {
+void KeyRing::Lease::settle(std::uint64_t prompt_tokens, std::uint64_t generated_tokens,
+                            Instant now) {
   if (!state_) return;
   const double prompt = prompt_tokens > 0 ? static_cast<double>(prompt_tokens) : state_->as_it_came;
   const double used = prompt + static_cast<double>(generated_tokens);
-  state_->entry->tokens.left += state_->charged - used;
+  Entry& entry = *state_->entry;
+  if (const auto per_min = entry.key.spec.tokens_per_min; per_min > 0)
+    entry.tokens.take(used - state_->charged, static_cast<double>(per_min), now);
   state_->charged = used;
 }
 

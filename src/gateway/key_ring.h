@@ -51,9 +51,10 @@ class KeyRing {
     Lease() = default;
     Lease(Lease&& other) noexcept = default;
     Lease& operator=(Lease&& other) noexcept = default;
-    // What it came to, instead of what was charged when it came. A prompt whose tokens nobody told
-    // (its client left before, or an engine tells none) stays charged as it came.
-    void settle(std::uint64_t prompt_tokens, std::uint64_t generated_tokens);
+    // What it has come to by now, instead of what was charged before: said as tokens come, so that
+    // a long answer is paid while it is made. A prompt whose tokens nobody told (yet, or its client
+    // left before, or an engine tells none) stays charged as it came.
+    void settle(std::uint64_t prompt_tokens, std::uint64_t generated_tokens, Instant now);
 
    private:
     friend class KeyRing;

@@ -89,7 +89,7 @@ TEST_F(KeyRingTest, TokensAreChargedWhenItComesAndSettledWhenItEnds) {
   auto lease = ring.enter("a", {.tokens = 100}, clock.now());
   ASSERT_TRUE(lease);
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 500);
-  lease->settle(600, 100);
+  lease->settle(600, 100, clock.now());
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0);
   EXPECT_EQ(ring.enter("a", {.tokens = 50}, clock.now()).error().retry_after_s, 15)
       << "the debt of 100 first";
@@ -105,12 +105,30 @@ TEST_F(KeyRingTest, WhatWasMadeIsChargedWhetherOrNotAnybodyCountedThePrompt) {
   add("a", {.name = "", .tokens_per_min = 600});
   auto lease = ring.enter("a", {.tokens = 100}, clock.now());
   ASSERT_TRUE(lease);
-  lease->settle(0, 0);
+  lease->settle(0, 0, clock.now());
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 500);
-  lease->settle(0, 300);
+  lease->settle(0, 300, clock.now());
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 200);
-  lease->settle(20, 300);
+  lease->settle(20, 300, clock.now());
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 280) << "once it is told it counts";
+}
+
+TEST_F(KeyRingTest, ALongAnswerIsPaidWhileItIsMade) {
+  add("a", {.name = "", .tokens_per_min = 600});
+  auto lease = ring.enter("a", {.tokens = 100}, clock.now());
+  ASSERT_TRUE(lease);
+  for (int minute = 1; minute <= 5; ++minute) {
+    clock.advance(seconds(60));
+    lease->settle(100, static_cast<std::uint64_t>(minute) * 600, clock.now());
+    EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0) << "as much comes back as goes";
+  }
+  clock.advance(seconds(600));
+  lease->settle(100, 6 * 600, clock.now());
+  EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0) << "no more than a minute's worth is saved";
+  *lease = KeyRing::Lease();
+  auto unbounded = ring.enter("a", {.tokens = 1}, clock.now() + seconds(60));
+  ring.put({.id = "a", .hash = "h", .spec = {.name = ""}});
+  unbounded->settle(1, 1'000'000, clock.now());  // its bound is gone; nothing happens
 }
 
 TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
@@ -124,7 +142,7 @@ TEST_F(KeyRingTest, RequestsAtOnceAreCountedWhileTheyLive) {
   EXPECT_TRUE(ring.enter("a", {.tokens = 1}, clock.now()));
   ring.erase("a");
   EXPECT_FALSE(ring.enter("a", {.tokens = 1}, clock.now()));
-  second->settle(5, 0);  // its key is gone; nothing happens
+  second->settle(5, 0, clock.now());  // its key is gone; nothing happens
 }
 
 TEST_F(KeyRingTest, EachAnswerOfARequestCounts) {

@@ -66,10 +66,11 @@ class RunnerBlocks {
   }
 
   std::string out;  // for the client
-  // Tells the trace of what came since the last call.
-  void tell_trace() {
+  // Tells the trace, and who pays for it, of what came since the last call.
+  void tell(Instant now) {
     if (!std::exchange(fresh_, false)) return;
     job_.trace->shown(tokens_);
+    job_.lease.settle(job_.usage.prompt_tokens, job_.usage.completion_tokens, now);
   }
   bool done() const { return done_; }
   const std::optional<Error>& error() const { return error_; }
@@ -218,7 +219,7 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
       on_first_byte();
       first = false;
     }
-    blocks.tell_trace();
+    blocks.tell(clock.now());
     if (blocks.done()) {
       answer.hold(std::move(blocks.out));
     } else if (!blocks.out.empty()) {

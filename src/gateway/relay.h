@@ -13,6 +13,7 @@
 #include "gateway/blocking_thread.h"
 #include "gateway/chat_answer.h"
 #include "gateway/history.h"
+#include "gateway/key_ring.h"
 #include "gateway/pool_runtime.h"
 #include "gateway/request_log.h"
 #include "http/message.h"
@@ -53,7 +54,8 @@ struct ChatJob {
   api::TraceContext trace_context;  // passed on
   std::int64_t created_unix_s = 0;
   std::uint64_t seed = 0;
-  Pace pace;  // tells the history of the tokens
+  Pace pace;             // tells the history of the tokens
+  KeyRing::Lease lease;  // of the API key, for as long as the request lives
   bool include_usage = false;
   Instant arrived{};
   double queued_ms = 0;               // until it last got a place

@@ -94,7 +94,7 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
 
   options.headers = std::move(use.headers);
   options.headers.set("x-request-id", trace->id());
-  options.lease = std::move(use.lease);
+  options.job.lease = std::move(use.lease);
   options.spender = std::move(use.spender);
   options.tally = &service.tally;
 

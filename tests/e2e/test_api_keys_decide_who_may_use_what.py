@@ -7,7 +7,7 @@ import time
 import openai
 import pytest
 
-from support import ALIAS, Server, SlowBody, Stream, ask
+from support import ALIAS, Server, SlowBody, Stream, ask, wait_until
 
 HELLO = {"role": "user", "content": "Hello"}
 SMALL = {"max_tokens": 8, "extra_body": {"ignore_eos": True}}
@@ -127,6 +127,17 @@ def test_requests_at_once_are_bounded_by_key(server):
         stream.join(120)
         assert stream.error is None
     ask(client, **SMALL)
+
+
+def test_a_long_answer_is_paid_while_it_is_made(server):
+    client = with_key(server, make_key(server, "long", tokens_per_min=100))
+    stream = Stream(client, "A long story", max_tokens=1000, extra_body={"ignore_eos": True})
+    wait_until("it has more than a minute's worth", lambda: stream.pieces > 150)
+    with pytest.raises(openai.RateLimitError):
+        ask(client, **SMALL)
+    assert stream.finish is None
+    stream.join(120)
+    assert stream.error is None, "what is under way goes on"
 
 
 def test_each_answer_of_a_request_counts(server):

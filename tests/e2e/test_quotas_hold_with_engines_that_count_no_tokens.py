@@ -100,6 +100,8 @@ def test_who_leaves_in_the_middle_pays_for_what_came(server):
     stream = ask(client, MUCH, stream=True)
     for _, _ in zip(range(MUCH // 2), stream):
         pass
+    with pytest.raises(openai.RateLimitError):  # while it is made
+        ask(client, 1)
     stream.close()
     wait_until("it has ended", lambda: server.get_json("/admin/keys")["keys"][0]["in_flight"] == 0)
     with pytest.raises(openai.RateLimitError):
