@@ -22,7 +22,7 @@ TEST(ResponseStore, OnlyItsOwnerFindsAnAnswer) {
 }
 
 TEST(ResponseStore, WhatWasUsedLongestAgoGoesFirst) {
-  ResponseStore store(3 * 1400);
+  ResponseStore store(4200);
   for (const char* id : {"1", "2", "3"}) store.put("a", answer(id, 1000));
   EXPECT_EQ(store.size(), 3U);
   ASSERT_NE(store.find("a", "1"), nullptr);
@@ -30,11 +30,11 @@ TEST(ResponseStore, WhatWasUsedLongestAgoGoesFirst) {
   EXPECT_EQ(store.find("a", "2"), nullptr);
   EXPECT_NE(store.find("a", "1"), nullptr);
   EXPECT_NE(store.find("a", "4"), nullptr);
-  EXPECT_LE(store.bytes(), 3U * 1400);
+  EXPECT_LE(store.bytes(), 4200U);
 }
 
 TEST(ResponseStore, NobodyLosesAnAnswerToWhoKeepsMore) {
-  ResponseStore store(10 * 1400);
+  ResponseStore store(14'000);
   store.put("b", answer("mine", 1000));
   for (int i = 0; i < 100; ++i) store.put("a", answer(std::to_string(i), 1000));
   EXPECT_NE(store.find("b", "mine"), nullptr);
@@ -44,7 +44,7 @@ TEST(ResponseStore, NobodyLosesAnAnswerToWhoKeepsMore) {
   EXPECT_NE(store.find("b", "mine"), nullptr);
   EXPECT_NE(store.find("a", "99"), nullptr) << "each has a part";
   EXPECT_NE(store.find("c", "c19"), nullptr);
-  EXPECT_LE(store.bytes(), 10U * 1400);
+  EXPECT_LE(store.bytes(), 14'000U);
 }
 
 TEST(ResponseStore, ManySmallAnswersTakeNobodysPlace) {

@@ -397,7 +397,8 @@ TEST_F(GuardWithLogin, more_cookies_of_its_name_shut_nobody_out) {
   auto request = browser("POST", log_in());
   const std::string name = Guard::login_cookie(request);
   const std::string sent(*request.headers.find("Cookie"));
-  for (const std::string& cookies : {name + "=evil; " + sent, sent + "; " + name + "=evil"}) {
+  for (const std::string& cookies :
+       {fmt::format("{}=evil; {}", name, sent), fmt::format("{}; {}=evil", sent, name)}) {
     request.headers.set("Cookie", cookies);
     EXPECT_TRUE(guard.may_administer(request, kNow)) << cookies;
     EXPECT_FALSE(guard.login_ended(request, kNow)) << cookies;

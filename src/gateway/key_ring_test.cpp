@@ -117,13 +117,13 @@ TEST_F(KeyRingTest, ALongAnswerIsPaidWhileItIsMade) {
   add("a", {.name = "", .tokens_per_min = 600});
   auto lease = ring.enter("a", {.tokens = 100}, clock.now());
   ASSERT_TRUE(lease);
-  for (int minute = 1; minute <= 5; ++minute) {
+  for (std::uint64_t minute = 1; minute <= 5; ++minute) {
     clock.advance(seconds(60));
-    lease->settle(100, static_cast<std::uint64_t>(minute) * 600, clock.now());
+    lease->settle(100, minute * 600, clock.now());
     EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0) << "as much comes back as goes";
   }
   clock.advance(seconds(600));
-  lease->settle(100, 6 * 600, clock.now());
+  lease->settle(100, 3600, clock.now());
   EXPECT_EQ(ring.tokens_left("a", clock.now()).left, 0) << "no more than a minute's worth is saved";
   *lease = KeyRing::Lease();
   auto unbounded = ring.enter("a", {.tokens = 1}, clock.now() + seconds(60));

@@ -66,8 +66,7 @@ TEST(RequestHead, refuses_the_shapes_of_request_smuggling) {
                              "Transfer-Encoding: chunked, identity\r\n",
                              "Transfer-Encoding: gzip, chunked\r\n",
                              "Transfer-Encoding: xchunked\r\n",
-                             "Transfer-Encoding: \x0b"
-                             "chunked\r\n",
+                             "Transfer-Encoding: \vchunked\r\n",
                              "Transfer-Encoding: identity\r\n",
                              "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
                              "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
