@@ -52,7 +52,7 @@ bool hides_thinking(json::Reader& in) {
   const json::Object* object = in.object("thinking");
   if (object == nullptr) return false;
   json::Reader thinking(*object, in.fault(), "thinking");
-  return thinking.choice("display", {"summarized", "omitted"}) == "omitted";
+  return thinking.string("display") == "omitted";
 }
 
 void read_thinking(json::Reader& in, json::Object& chat) {
@@ -63,6 +63,8 @@ void read_thinking(json::Reader& in, json::Object& chat) {
   thinking.require("type", "enabled, adaptive or disabled");
   const auto type = thinking.choice("type", {"enabled", "adaptive", "between_tools", "disabled"});
   chat["enable_thinking"] = type && *type != "disabled";
+  thinking.choice("display", {"summarized", "omitted"});
+  refuse_fields(thinking, {"block_binding"});
   if (type == "enabled") {
     thinking.require("budget_tokens", "an integer of at least 1024");
     if (const auto budget = thinking.integer("budget_tokens", 1, INT32_MAX))
@@ -82,6 +84,7 @@ void read_output(json::Reader& in, json::Object& chat) {
     }
     if (const auto effort = output.choice("effort", {"low", "medium", "high", "xhigh", "max"}))
       chat["reasoning_effort"] = *effort == "xhigh" || *effort == "max" ? "high" : *effort;
+    refuse_fields(output, {"task_budget"});
   }
   if (format == nullptr) return;
   json::Reader wanted(*format, in.fault(), path);

@@ -86,6 +86,7 @@ class Blocks {
       read_tool_use(block);
     } else if (assistant_ && type == "thinking") {
       reasoning_ += block.string("thinking", kTextMax).value_or("");
+      block.string("signature", kTextMax);
     } else if (assistant_ && type == "redacted_thinking") {
       block.string("data", kTextMax);  // nothing that a model here could read
     } else if (!assistant_ && type == "tool_result") {
@@ -155,6 +156,7 @@ void read_message(const json::Object& object, const std::string& path, json::Fau
   in.require("role", "user, assistant or system");
   in.require("content", "a string or a list of blocks");
   const std::string role = in.choice("role", {"user", "assistant", "system"}).value_or("");
+  refuse_fields(in, {"clear_at", "output_config"});
   const json::Value* content = in.find("content");
   if (fault || content == nullptr) return;
   if (content->is_string()) {

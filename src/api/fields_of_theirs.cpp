@@ -30,7 +30,8 @@ void refuse_fields(json::Reader& in, std::initializer_list<std::string_view> nam
 void refuse_but(json::Reader& in, std::string_view name, std::string_view allowed) {
   const json::Value* value = in.find(name);
   if (value == nullptr || (value->is_string() && value->get_string() == allowed)) return;
-  refuse_field(in, name, fmt::format("is {}: only \"{}\" is supported", json::shown(*value), allowed));
+  refuse_field(in, name,
+               fmt::format("is {}: only \"{}\" is supported", json::shown(*value), allowed));
 }
 
 void refuse_items_but(json::Reader& in, std::string_view name, std::string_view allowed) {

@@ -122,8 +122,8 @@ void read_template(json::Reader& in, ChatRequest& out) {
     }
   }
   // The field wins over the keyword of the same meaning. A model that knows no effort ignores it.
-  if (const auto effort =
-          in.choice("reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"})) {
+  if (const auto effort = in.choice("reasoning_effort",
+                                    {"none", "minimal", "low", "medium", "high", "xhigh", "max"})) {
     if (*effort == "none") out.enable_thinking = false;
     std::erase_if(out.template_kwargs, [](const auto& k) { return k.first == "reasoning_effort"; });
     out.template_kwargs.emplace_back("reasoning_effort", '"' + *effort + '"');

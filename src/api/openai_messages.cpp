@@ -48,9 +48,8 @@ void read_content(json::Reader& in, ChatMessage& message) {
     if (message.role != "assistant") {
       return in.require("content", "a string or a list of parts");
     }
-    // What it said instead of an answer.
-    message.content = in.string("refusal", kTextMax).value_or("");
-    if (message.tool_calls.empty() && message.reasoning_content.empty() && message.content.empty()) {
+    if (message.tool_calls.empty() && message.reasoning_content.empty() &&
+        message.content.empty()) {
       in.require("content", "a string, unless the message has tool_calls");
     }
     return;
@@ -104,6 +103,9 @@ ChatMessage read_message(const json::Object& object, const std::string& path, js
     message.reasoning_content = in.string("reasoning_content", kTextMax).value_or("");
     read_tool_calls(in, message);
     refuse_fields(in, {"audio", "function_call"});
+    // What it said instead of an answer.
+    if (const auto refusal = in.string("refusal", kTextMax); in.find("content") == nullptr)
+      message.content = refusal.value_or("");
   }
   read_content(in, message);
   return message;

@@ -152,7 +152,8 @@ TEST(ChatRequest, RefusesBadFieldsByName) {
 TEST(ChatRequest, RefusesWhatItKnowsAndDoesNotDo) {
   for (const auto& [fields, param] : std::vector<std::pair<std::string, std::string>>{
            {R"("moderation":{"model":"m"})", "moderation"},
-           {R"("stream_options":{"include_obfuscation":true})", "stream_options.include_obfuscation"},
+           {R"("stream_options":{"include_obfuscation":true})",
+            "stream_options.include_obfuscation"},
            {R"("verbosity":"shouting")", "verbosity"},
            {R"("safety_identifier":5)", "safety_identifier"},
            {R"("prompt_cache_retention":"always")", "prompt_cache_retention"},

@@ -37,7 +37,8 @@ void read_parameters(json::Reader& function, ChatTool& tool) {
   if (const json::Value* type = parameters->if_contains("type");
       type != nullptr && *type != "object") {
     return function.fault().set(
-        path, fmt::format("{} is of type {}; arguments are an object", path, json::shown(*type)),
+        path + ".type",
+        fmt::format("{}.type is {}; arguments are an object", path, json::shown(*type)),
         "invalid_schema");
   }
   tool.parameters = json::to_text(*parameters);

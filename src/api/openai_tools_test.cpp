@@ -58,7 +58,7 @@ TEST(ChatTools, MalformedOnesAreRefusedByName) {
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":3}}])",
        "tools[0].function.parameters"},
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"string"}}}])",
-       "tools[0].function.parameters"},
+       "tools[0].function.parameters.type"},
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
        R"("properties":{"a":{"$ref":"#/x"}}}}}])",
        "tools[0].function.parameters.properties.a.$ref"},

@@ -8,8 +8,9 @@ namespace {
 // Where of `path` the name stands; npos: nowhere.
 std::size_t place_of(std::string_view path, std::string_view name) {
   if (name.starts_with('.')) return path.starts_with("tool") ? path.find(name) : std::string::npos;
-  const bool whole = path.starts_with(name) && (path.size() == name.size() || name.ends_with('.') ||
-                                                path[name.size()] == '.' || path[name.size()] == '[');
+  const bool whole =
+      path.starts_with(name) && (path.size() == name.size() || name.ends_with('.') ||
+                                 path[name.size()] == '.' || path[name.size()] == '[');
   return whole ? 0 : std::string::npos;
 }
 

@@ -104,6 +104,7 @@ void read_format(json::Reader& in, json::Object& chat) {
     format.require("schema", "an object");
     json::Object schema{{"name", format.string("name", kNameMax).value_or("answer")}};
     if (const json::Object* given = format.object("schema")) schema["schema"] = *given;
+    if (const auto about = format.string("description")) schema["description"] = *about;
     if (const auto strict = format.boolean("strict")) schema["strict"] = *strict;
     wanted["json_schema"] = std::move(schema);
   }

@@ -55,6 +55,13 @@ std::string read_text(json::Reader& in, std::string_view name) {
   return text;
 }
 
+// What an item of an earlier answer brings with it; nothing of it goes into the prompt.
+void read_echo(json::Reader& item) {
+  item.string("id", kNameMax);
+  item.string("phase", kNameMax);
+  item.choice("status", {"in_progress", "completed", "incomplete"});
+}
+
 // Of a call and of its result: whom they are between, where it is not the model and the client.
 void read_caller(json::Reader& item) {
   refuse_fields(item, {"async", "namespace"});
@@ -72,6 +79,7 @@ class Items {
   void read(const json::Object& object, const std::string& path, json::Fault& fault) {
     json::Reader item(object, fault, path);
     const std::string type = item.string("type", kNameMax).value_or("message");
+    read_echo(item);
     if (type == "message") return read_message(item);
     if (type == "function_call") return read_call(item);
     if (type == "function_call_output") return read_output(item);
@@ -129,6 +137,7 @@ class Items {
     finish();
     item.require("call_id", "a string");
     item.require("output", "a string or a list of parts");
+    item.string("name", kNameMax);
     read_caller(item);
     json::Object message{{"role", "tool"}, {"content", read_text(item, "output")}};
     message["tool_call_id"] = item.string("call_id", kNameMax).value_or("");
@@ -139,8 +148,10 @@ class Items {
     finish();
     open_ = true;
     reasoning_ = read_text(item, "content");
-    if (reasoning_.empty()) reasoning_ = read_text(item, "summary");
+    const std::string summary = read_text(item, "summary");
+    if (reasoning_.empty()) reasoning_ = summary;
     // What was kept elsewhere, encrypted, no model here can read.
+    item.string("encrypted_content", kTextMax);
     if (reasoning_.empty()) open_ = false;
   }
 

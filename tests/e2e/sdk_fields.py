@@ -13,6 +13,8 @@ class Field(typing.NamedTuple):
     place: list  # keys and indexes
     values: list  # that the type knows
     wrong: object  # of a type that it does not know
+    entered: bool = False  # it is, or holds, objects whose own fields come too
+    is_kind: bool = False  # an object of a type or role that is not read
 
 
 def parts(hint):
@@ -101,11 +103,11 @@ def tag_of(item, kind):
 
 
 class Walk:
-    """`samples`: label -> an object of that kind, for those that the body has not. Labels of `leave_out` are not
-    entered."""
+    """`samples`: label -> an object of that kind, for those that the body has not. Fields of `leave_out` are not entered,
+    nor objects whose type or role is not among `kinds`: the end of their label, "content[text]"."""
 
-    def __init__(self, samples, leave_out):
-        self.samples, self.leave_out, self.seen = samples, leave_out, set()
+    def __init__(self, samples, kinds, leave_out):
+        self.samples, self.known, self.leave_out, self.seen = samples, tuple(kinds), leave_out, set()
 
     def fields(self, kind, body, place=(), label=""):
         for name, hint in typing.get_type_hints(kind).items():
@@ -114,26 +116,31 @@ class Walk:
             if mine not in self.seen:
                 self.seen.add(mine)
                 present = [at(body, where)] if name in at(body, place) else []
-                values = present + known_values(hint, is_required(kind, name))
-                yield Field(mine, body, where, values, wrong_value(hint))
+                values = present + [value for value in known_values(hint, is_required(kind, name)) if value not in present]
+                entered = mine not in self.leave_out and any(typing_extensions.is_typeddict(one) for one, _ in parts(hint))
+                yield Field(mine, body, where, values, wrong_value(hint), entered)
             if mine in self.leave_out:
                 continue
             for one, in_list in parts(hint):
                 if typing_extensions.is_typeddict(one):
                     yield from self.kinds(one, in_list, body, where, mine)
 
+    def is_known(self, label):
+        return not label.endswith("]") or label.endswith(self.known)
+
     def kinds(self, kind, in_list, body, place, label):
         for tag in tags(kind):
             mine = f"{label}[{tag}]" if tag else label
-            if mine in self.leave_out:
+            if not self.is_known(mine):
                 if mine not in self.seen:
                     self.seen.add(mine)
                     sample = {tag_name(kind): tag}
                     old = at(body, place[:-1]).get(place[-1]) or []
                     if in_list:
-                        yield Field(mine, changed(body, place, [*old, None]), [*place, len(old)], [sample], sample)
+                        yield Field(mine, changed(body, place, [*old, None]), [*place, len(old)], [sample], sample,
+                                    is_kind=True)
                     else:
-                        yield Field(mine, body, place, [sample], sample)
+                        yield Field(mine, body, place, [sample], sample, is_kind=True)
                 continue
             inner, where = self.put(kind, tag, in_list, body, place, mine)
             yield from self.fields(kind, inner, where, mine)
