@@ -240,25 +240,6 @@ Result<FormRequest> parse_responses_request(std::string_view body) {
   return out;
 }
 
-std::string input_items_json(const KeptAnswer& kept) {
-  const auto items = json::parse(kept.input);
-  json::Array data;
-  for (const json::Value& item : items && items->is_array() ? items->get_array() : json::Array{}) {
-    json::Object shown = item.is_object() ? item.get_object() : json::Object{};
-    if (!shown.contains("type")) shown["type"] = "message";
-    if (!shown.contains("id"))
-      shown["id"] = fmt::format("item_{}_{}", kept.id.substr(kept.id.find('_') + 1), data.size());
-    data.push_back(std::move(shown));
-  }
-  json::Value first = data.empty() ? json::Value() : data.front().at("id");
-  json::Value last = data.empty() ? json::Value() : data.back().at("id");
-  return json::to_text(json::Object{{"object", "list"},
-                                    {"data", std::move(data)},
-                                    {"first_id", std::move(first)},
-                                    {"last_id", std::move(last)},
-                                    {"has_more", false}});
-}
-
 std::string deleted_response_json(std::string_view id) {
   return fmt::format(R"({{"id":{},"object":"response","deleted":true}})", json_string(id));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json.h"
+#include "api/kept_items.h"
 
 namespace flotilla::api {
 namespace {
@@ -271,7 +272,8 @@ TEST(ResponsesAnswer, ALaterRequestGoesOnFromAnEarlierOne) {
   EXPECT_EQ(second->answer->take_kept()->messages,
             R"({"role":"user","content":"hi"},{"role":"assistant","content":"hello"},)"
             R"({"role":"user","content":"more"},{"role":"assistant","content":"bye"},)");
-  EXPECT_EQ(parse(input_items_json(*kept)).at("data").at(0).at("content").at(0).at("text"), "hi");
+  EXPECT_EQ(parse(*input_items_json(*kept, {})).at("data").at(0).at("content").at(0).at("text"),
+            "hi");
 }
 
 TEST(ResponsesAnswer, AnErrorInTheStreamFailsTheResponse) {
