@@ -83,6 +83,16 @@ TEST(ChatTools, MalformedOnesAreRefusedByName) {
   }
 }
 
+TEST(ChatTools, NamesAreAsLongAsAnthropicsMayBe) {
+  const auto named = [](std::size_t length) {
+    return parse_with(R"("tools":[{"type":"function","function":{"name":")" +
+                      std::string(length, 'n') + R"("}}])");
+  };
+  EXPECT_TRUE(named(128));
+  ASSERT_FALSE(named(129));
+  EXPECT_EQ(named(129).error().param, "tools[0].function.name");
+}
+
 TEST(ChatAnswerForm, SchemasAndGrammarsAreRead) {
   EXPECT_EQ(parse_with(R"("response_format":{"type":"json_object"})")->answer_schema,
             R"({"type":"object"})");
