@@ -5,6 +5,7 @@
 #include "api/anthropic_answer.h"
 #include "api/anthropic_messages.h"
 #include "api/error_body.h"
+#include "api/fields_of_theirs.h"
 #include "api/json.h"
 #include "api/json_text.h"
 
@@ -17,13 +18,10 @@ constexpr std::size_t kStopsMax = 16;
 constexpr std::size_t kStopBytesMax = 4096;
 
 void refuse_unsupported(json::Reader& in) {
-  for (const std::string_view name :
-       {"container", "context_management", "mcp_servers", "diagnostics", "inference_geo"}) {
-    const json::Value* value = in.find(name);
-    if (value == nullptr || (value->is_array() && value->get_array().empty())) continue;
-    in.fault().set(std::string(name), fmt::format("{} is not supported; leave it out", name),
-                   "unsupported_parameter");
-  }
+  refuse_fields(in, {"container", "context_management", "mcp_servers", "diagnostics",
+                     "inference_geo", "user_profile_id", "workspace_id", "billing_policy",
+                     "compaction", "fallbacks", "fallback_credit_token", "thread"});
+  read_cache_control(in);
   in.choice("service_tier", {"auto", "standard_only"});
   in.choice("speed", {"standard"});
 }
@@ -54,7 +52,7 @@ bool hides_thinking(json::Reader& in) {
   const json::Object* object = in.object("thinking");
   if (object == nullptr) return false;
   json::Reader thinking(*object, in.fault(), "thinking");
-  return thinking.choice("display", {"summarized", "omitted"}) == "omitted";
+  return thinking.string("display") == "omitted";
 }
 
 void read_thinking(json::Reader& in, json::Object& chat) {
@@ -65,6 +63,8 @@ void read_thinking(json::Reader& in, json::Object& chat) {
   thinking.require("type", "enabled, adaptive or disabled");
   const auto type = thinking.choice("type", {"enabled", "adaptive", "between_tools", "disabled"});
   chat["enable_thinking"] = type && *type != "disabled";
+  thinking.choice("display", {"summarized", "omitted"});
+  refuse_fields(thinking, {"block_binding"});
   if (type == "enabled") {
     thinking.require("budget_tokens", "an integer of at least 1024");
     if (const auto budget = thinking.integer("budget_tokens", 1, INT32_MAX))
@@ -84,6 +84,7 @@ void read_output(json::Reader& in, json::Object& chat) {
     }
     if (const auto effort = output.choice("effort", {"low", "medium", "high", "xhigh", "max"}))
       chat["reasoning_effort"] = *effort == "xhigh" || *effort == "max" ? "high" : *effort;
+    refuse_fields(output, {"task_budget"});
   }
   if (format == nullptr) return;
   json::Reader wanted(*format, in.fault(), path);
@@ -114,6 +115,10 @@ json::Value read_tool(const json::Object& object, const std::string& path, json:
   if (const auto about = tool.string("description")) function["description"] = *about;
   if (const json::Object* schema = tool.object("input_schema")) function["parameters"] = *schema;
   if (const auto strict = tool.boolean("strict")) function["strict"] = *strict;
+  tool.boolean("eager_input_streaming");  // arguments stream in any case
+  refuse_fields(tool, {"defer_loading", "input_examples"});
+  refuse_items_but(tool, "allowed_callers", "direct");
+  read_cache_control(tool);
   return json::Object{{"type", "function"}, {"function", std::move(function)}};
 }
 
@@ -187,7 +192,7 @@ class CountForm final : public AnswerForm {
     return json::to_text(
         json::Object{{"input_tokens", tokens == nullptr ? json::Value(0) : *tokens}});
   }
-  std::string error(const Error& error) const override { return anthropic_error_body(error); }
+  std::string error(const Error& error) const override { return messages_error_body(error); }
 };
 
 }  // namespace

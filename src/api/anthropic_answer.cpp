@@ -8,6 +8,7 @@
 #include "api/json.h"
 #include "api/json_answer.h"
 #include "api/json_text.h"
+#include "api/renamed_fields.h"
 
 namespace flotilla::api {
 namespace {
@@ -53,7 +54,7 @@ class AnthropicAnswer final : public EventForm {
     return begun_ ? "event: ping\ndata: {\"type\":\"ping\"}\n\n" : ": keep-alive\n\n";
   }
   std::string answer(std::string_view completion) override;
-  std::string error(const Error& error) const override { return anthropic_error_body(error); }
+  std::string error(const Error& error) const override { return messages_error_body(error); }
 
  private:
   enum class Block { None, Thinking, Text, Tool };
@@ -167,6 +168,16 @@ std::string AnthropicAnswer::answer(std::string_view completion) {
 }
 
 }  // namespace
+
+std::string messages_error_body(const Error& error) {
+  constexpr RenamedField kNames[] = {{"response_format.json_schema.", "output_config.format."},
+                                     {"response_format", "output_config.format"},
+                                     {".function.parameters", ".input_schema"},
+                                     {".function.", "."},
+                                     {"reasoning_effort", "output_config.effort"},
+                                     {"stop", "stop_sequences"}};
+  return anthropic_error_body(with_names(error, kNames));
+}
 
 std::unique_ptr<AnswerForm> make_anthropic_answer(bool hide_thinking) {
   return std::make_unique<AnthropicAnswer>(hide_thinking);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "api/fields_of_theirs.h"
+
 namespace flotilla::api {
 namespace {
 
@@ -48,11 +50,21 @@ std::string text_of_blocks(json::Reader& in, std::string_view name) {
     if (type == "text") {
       block.require("text", "a string");
       text += block.string("text", kTextMax).value_or("");
+      read_cache_control(block);
     } else if (!type.empty()) {
       refuse_block(block, type, path);
     }
   }
   return text;
+}
+
+// Of a call and of its result: whom they are between, where it is not the model and the client.
+void read_caller(json::Reader& block) {
+  refuse_fields(block, {"toolset_name"});
+  const json::Object* object = block.object("caller");
+  if (object == nullptr) return;
+  json::Reader caller(*object, block.fault(), block.path_of("caller"));
+  refuse_but(caller, "type", "direct");
 }
 
 // One message's blocks, as they are read.
@@ -65,6 +77,7 @@ class Blocks {
     block.require("type", "text, tool_use, tool_result or thinking");
     const std::string type = block.string("type", kNameMax).value_or("");
     if (type.empty()) return;
+    read_cache_control(block);
     if (type == "text") {
       block.require("text", "a string");
       has_text_ = true;
@@ -73,6 +86,7 @@ class Blocks {
       read_tool_use(block);
     } else if (assistant_ && type == "thinking") {
       reasoning_ += block.string("thinking", kTextMax).value_or("");
+      block.string("signature", kTextMax);
     } else if (assistant_ && type == "redacted_thinking") {
       block.string("data", kTextMax);  // nothing that a model here could read
     } else if (!assistant_ && type == "tool_result") {
@@ -99,6 +113,7 @@ class Blocks {
     block.require("name", "a string");
     block.require("input", "an object");
     const json::Object* input = block.object("input");
+    read_caller(block);
     calls_.push_back(json::Object{
         {"id", block.string("id", kNameMax).value_or("")},
         {"type", "function"},
@@ -110,6 +125,7 @@ class Blocks {
   void read_tool_result(json::Reader& block) {
     flush();
     block.require("tool_use_id", "a string");
+    read_caller(block);
     std::string content = text_of_blocks(block, "content");
     // The one way to tell a model of it.
     if (block.boolean("is_error").value_or(false)) content = "Error: " + content;
@@ -140,6 +156,7 @@ void read_message(const json::Object& object, const std::string& path, json::Fau
   in.require("role", "user, assistant or system");
   in.require("content", "a string or a list of blocks");
   const std::string role = in.choice("role", {"user", "assistant", "system"}).value_or("");
+  refuse_fields(in, {"clear_at", "output_config"});
   const json::Value* content = in.find("content");
   if (fault || content == nullptr) return;
   if (content->is_string()) {

@@ -151,6 +151,50 @@ TEST(MessagesRequest, WhatIsWrongIsNamed) {
   named(with(R"("thinking":{"type":"enabled"})"), "thinking.budget_tokens", "missing");
 }
 
+TEST(MessagesRequest, RefusesWhatItKnowsAndDoesNotDo) {
+  const auto named = [](const std::string& body, const std::string& field) {
+    const Error error = refused(body);
+    EXPECT_EQ(error.param, field) << error.message;
+    EXPECT_EQ(error.reason, "unsupported_parameter") << error.message;
+  };
+  for (const std::string name :
+       {"user_profile_id", "workspace_id", "billing_policy", "fallback_credit_token", "thread"})
+    named(with('"' + name + R"(":"x")"), name);
+  named(with(R"("fallbacks":[{"model":"n"}])"), "fallbacks");
+  named(with(R"("compaction":{"type":"x"})"), "compaction");
+  const std::string tool = R"("tools":[{"name":"w","input_schema":{"type":"object"},)";
+  named(with(tool + R"("defer_loading":true}])"), "tools[0].defer_loading");
+  named(with(tool + R"("input_examples":[{}]}])"), "tools[0].input_examples");
+  named(with(tool + R"("allowed_callers":["code_execution_20260120"]}])"),
+        "tools[0].allowed_callers");
+  const auto call = [](const std::string& fields) {
+    return R"({"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[)"
+           R"({"type":"tool_use","id":"a","name":"b","input":{},)" +
+           fields + "}]}]}";
+  };
+  named(call(R"("caller":{"type":"code_execution_20260120","tool_id":"x"})"),
+        "messages[0].content[0].caller.type");
+  named(call(R"("toolset_name":"browser")"), "messages[0].content[0].toolset_name");
+  EXPECT_TRUE(parse_messages_request(call(R"("caller":{"type":"direct"},"toolset_name":null)")));
+  EXPECT_TRUE(parse_messages_request(
+      with(tool + R"("defer_loading":false,"input_examples":[],"allowed_callers":["direct"],)"
+                  R"("eager_input_streaming":true,"cache_control":{"type":"ephemeral"}}])")));
+  EXPECT_EQ(refused(with(R"("cache_control":{"type":"eternal"})")).param, "cache_control.type");
+}
+
+TEST(MessagesRequest, ErrorsOfTheChatRequestNameWhatWasSent) {
+  const auto request = parse_messages_request(with(""));
+  ASSERT_TRUE(request);
+  const auto told = [&](const std::string& param) {
+    const std::string body = request->answer->error(
+        {.code = Code::InvalidArgument, .message = param + " is wrong", .param = param});
+    return std::string(parse(body).at("error").at("message").get_string());
+  };
+  EXPECT_EQ(told("tools[1].function.parameters.x"), "tools[1].input_schema.x is wrong");
+  EXPECT_EQ(told("tools[1].function.name"), "tools[1].name is wrong");
+  EXPECT_EQ(told("response_format.json_schema.schema"), "output_config.format.schema is wrong");
+}
+
 TEST(MessagesRequest, ErrorsHaveAnthropicsForm) {
   EXPECT_EQ(anthropic_error_body({.code = Code::NotFound, .message = "no \"x\""}),
             R"({"type":"error","error":{"type":"not_found_error","message":"no \"x\""}})");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "api/fields_of_theirs.h"
 #include "api/json.h"
 #include "api/openai_body.h"
 #include "api/openai_messages.h"
@@ -19,35 +20,22 @@ constexpr std::size_t kNameBytesMax = 512;
 constexpr std::size_t kLogitBiasMax = 1024;
 constexpr double kTimeoutMaxS = 7 * 24 * 3600.0;
 
-bool is_empty(const json::Value& value) {
-  return (value.is_array() && value.get_array().empty()) ||
-         (value.is_object() && value.get_object().empty());
-}
-
-void refuse(json::Reader& in, std::string_view name, std::string_view why) {
-  const std::string field = in.path_of(name);
-  in.fault().set(field, fmt::format("{} {}; leave it out", field, why), "unsupported_parameter");
-}
-
 // Fields of OpenAI's that would change the answer and that this server does not do: refused unless
 // their value asks for nothing.
 void refuse_unsupported(json::Reader& in) {
-  constexpr std::string_view kNot = "is not supported";
-  for (const std::string_view name : {"functions", "audio", "web_search_options", "prediction"}) {
-    const json::Value* value = in.find(name);
-    if (value != nullptr && !is_empty(*value) && *value != false) refuse(in, name, kNot);
-  }
+  refuse_fields(in, {"functions", "audio", "web_search_options", "prediction", "moderation"});
   if (in.find("function_call") != nullptr) {
     const auto call = in.choice("function_call", {"none", "auto"});
-    if (!call) refuse(in, "function_call", "names a function, but only tools are supported");
+    if (!call) refuse_field(in, "function_call", "names a function, but only tools are supported");
   }
   if (const json::Array* modalities = in.array("modalities", 16)) {
     for (const json::Value& modality : *modalities) {
       if (modality != "text") in.refuse("modalities", "must be [\"text\"]");
     }
   }
-  if (in.boolean("store").value_or(false)) refuse(in, "store", "cannot be true: nothing is stored");
-  if (in.boolean("background").value_or(false)) refuse(in, "background", kNot);
+  if (in.boolean("store").value_or(false))
+    refuse_field(in, "store", "cannot be true: nothing is stored");
+  if (in.boolean("background").value_or(false)) refuse_field(in, "background", "is not supported");
   in.choice("service_tier", {"auto", "default"});
 }
 
@@ -134,8 +122,8 @@ void read_template(json::Reader& in, ChatRequest& out) {
     }
   }
   // The field wins over the keyword of the same meaning. A model that knows no effort ignores it.
-  if (const auto effort =
-          in.choice("reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh"})) {
+  if (const auto effort = in.choice("reasoning_effort",
+                                    {"none", "minimal", "low", "medium", "high", "xhigh", "max"})) {
     if (*effort == "none") out.enable_thinking = false;
     std::erase_if(out.template_kwargs, [](const auto& k) { return k.first == "reasoning_effort"; });
     out.template_kwargs.emplace_back("reasoning_effort", '"' + *effort + '"');
@@ -167,6 +155,7 @@ void read_stream(json::Reader& in, ChatRequest& out) {
   json::Reader options(*object, in.fault(), "stream_options");
   out.include_usage = options.boolean("include_usage").value_or(false);
   out.early_usage = options.boolean("early_usage").value_or(false);
+  read_obfuscation(options);
 }
 
 void read_names(json::Reader& in, ChatRequest& out) {
@@ -176,6 +165,7 @@ void read_names(json::Reader& in, ChatRequest& out) {
   out.prompt_cache_key = in.string("prompt_cache_key", kNameBytesMax).value_or("");
   out.user = in.string("user", kNameBytesMax).value_or("");
   in.object("metadata");
+  read_cache_hints(in);
 }
 
 }  // namespace

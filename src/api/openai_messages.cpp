@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "api/fields_of_theirs.h"
+
 namespace flotilla::api {
 namespace {
 
@@ -32,7 +34,7 @@ void append_part(const json::Value& part, const std::string& path, json::Fault& 
   if (*type == "text" || *type == "refusal") {
     in.require(*type, "a string");
     text += in.string(*type, kTextMax).value_or("");
-    return;
+    return read_cache_breakpoint(in);
   }
   const std::string_view kind = kind_of(*type);
   if (kind.empty()) return in.refuse("type", "must be \"text\"");
@@ -46,7 +48,8 @@ void read_content(json::Reader& in, ChatMessage& message) {
     if (message.role != "assistant") {
       return in.require("content", "a string or a list of parts");
     }
-    if (message.tool_calls.empty() && message.reasoning_content.empty()) {
+    if (message.tool_calls.empty() && message.reasoning_content.empty() &&
+        message.content.empty()) {
       in.require("content", "a string, unless the message has tool_calls");
     }
     return;
@@ -99,6 +102,10 @@ ChatMessage read_message(const json::Object& object, const std::string& path, js
   if (message.role == "assistant") {
     message.reasoning_content = in.string("reasoning_content", kTextMax).value_or("");
     read_tool_calls(in, message);
+    refuse_fields(in, {"audio", "function_call"});
+    // What it said instead of an answer.
+    if (const auto refusal = in.string("refusal", kTextMax); in.find("content") == nullptr)
+      message.content = refusal.value_or("");
   }
   read_content(in, message);
   return message;

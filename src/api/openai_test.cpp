@@ -149,6 +149,38 @@ TEST(ChatRequest, RefusesBadFieldsByName) {
   }
 }
 
+TEST(ChatRequest, RefusesWhatItKnowsAndDoesNotDo) {
+  for (const auto& [fields, param] : std::vector<std::pair<std::string, std::string>>{
+           {R"("moderation":{"model":"m"})", "moderation"},
+           {R"("stream_options":{"include_obfuscation":true})",
+            "stream_options.include_obfuscation"},
+           {R"("verbosity":"shouting")", "verbosity"},
+           {R"("safety_identifier":5)", "safety_identifier"},
+           {R"("prompt_cache_retention":"always")", "prompt_cache_retention"},
+           {R"("prompt_cache_options":{"mode":"never"})", "prompt_cache_options.mode"},
+           {R"("prompt_cache_options":{"prewarm":true})", "prompt_cache_options.prewarm"}}) {
+    const auto request = parse_with(fields);
+    ASSERT_FALSE(request) << fields;
+    EXPECT_EQ(request.error().param, param) << request.error().message;
+  }
+  EXPECT_TRUE(
+      parse_with(R"("moderation":null,"stream_options":{"include_obfuscation":false},)"
+                 R"("verbosity":"low","safety_identifier":"s","prompt_cache_retention":"24h",)"
+                 R"("prompt_cache_options":{"mode":"implicit","ttl":"30m"},)"
+                 R"("reasoning_effort":"max")"));
+  const auto spoken =
+      parse_messages(R"([{"role":"user","content":"a"},{"role":"assistant","audio":{"id":"x"}}])");
+  ASSERT_FALSE(spoken);
+  EXPECT_EQ(spoken.error().param, "messages[1].audio");
+}
+
+TEST(ChatRequest, ARefusalIsWhatTheAssistantSaid) {
+  const auto request =
+      parse_messages(R"([{"role":"assistant","content":null,"refusal":"I won't."}])");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->messages[0].content, "I won't.");
+}
+
 TEST(ChatRequest, RefusesBodiesThatAreNoRequest) {
   for (const char* body :
        {"", "  ", "[1,2,3]", "5", "{", "{\"model\":", "\"x\"", "null", "{\"a\":1}x"}) {

@@ -11,7 +11,7 @@ namespace flotilla::api {
 namespace {
 
 constexpr std::size_t kToolsMax = 128;
-constexpr std::size_t kNameBytesMax = 64;
+constexpr std::size_t kNameBytesMax = 128;  // Anthropic's; OpenAI's is half of it
 constexpr std::size_t kDescriptionBytesMax = 64 << 10;
 constexpr std::size_t kGrammarBytesMax = 64 << 10;
 constexpr int kGrammarDepthMax = 64;
@@ -37,7 +37,8 @@ void read_parameters(json::Reader& function, ChatTool& tool) {
   if (const json::Value* type = parameters->if_contains("type");
       type != nullptr && *type != "object") {
     return function.fault().set(
-        path, fmt::format("{} is of type {}; arguments are an object", path, json::shown(*type)),
+        path + ".type",
+        fmt::format("{}.type is {}; arguments are an object", path, json::shown(*type)),
         "invalid_schema");
   }
   tool.parameters = json::to_text(*parameters);
@@ -62,7 +63,8 @@ void read_tool(const json::Value& value, const std::string& path, json::Fault& f
   function.require("name", "a string");
   tool.name = function.string("name").value_or("");
   if (!fault && !is_name(tool.name)) {
-    return function.refuse("name", "must be 1 to 64 letters, digits, '_' or '-'");
+    return function.refuse(
+        "name", fmt::format("must be 1 to {} letters, digits, '_' or '-'", kNameBytesMax));
   }
   const bool known = std::ranges::find(out.tools, tool.name, &ChatTool::name) != out.tools.end();
   if (known) return function.refuse("name", "must not be another tool's name too");

@@ -58,7 +58,7 @@ TEST(ChatTools, MalformedOnesAreRefusedByName) {
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":3}}])",
        "tools[0].function.parameters"},
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"string"}}}])",
-       "tools[0].function.parameters"},
+       "tools[0].function.parameters.type"},
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
        R"("properties":{"a":{"$ref":"#/x"}}}}}])",
        "tools[0].function.parameters.properties.a.$ref"},
@@ -81,6 +81,16 @@ TEST(ChatTools, MalformedOnesAreRefusedByName) {
     EXPECT_EQ(request.error().code, Code::InvalidArgument);
     EXPECT_EQ(request.error().param, param) << fields << ": " << request.error().message;
   }
+}
+
+TEST(ChatTools, NamesAreAsLongAsAnthropicsMayBe) {
+  const auto named = [](std::size_t length) {
+    return parse_with(R"("tools":[{"type":"function","function":{"name":")" +
+                      std::string(length, 'n') + R"("}}])");
+  };
+  EXPECT_TRUE(named(128));
+  ASSERT_FALSE(named(129));
+  EXPECT_EQ(named(129).error().param, "tools[0].function.name");
 }
 
 TEST(ChatAnswerForm, SchemasAndGrammarsAreRead) {

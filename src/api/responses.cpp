@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/fields_of_theirs.h"
 #include "api/json.h"
 #include "api/json_text.h"
 #include "api/responses_answer.h"
@@ -14,21 +15,13 @@ constexpr std::size_t kNameMax = 512;
 constexpr std::size_t kToolsMax = 1024;
 constexpr std::size_t kIncludesMax = 64;
 
-void refuse(json::Reader& in, std::string_view name, std::string_view why) {
-  in.fault().set(std::string(name), fmt::format("{} {}; leave it out", name, why),
-                 "unsupported_parameter");
-}
-
 void refuse_unsupported(json::Reader& in) {
-  for (const std::string_view name :
-       {"conversation", "prompt", "max_tool_calls", "context_management", "moderation"}) {
-    if (in.find(name) != nullptr) refuse(in, name, "is not supported");
-  }
-  if (in.boolean("background").value_or(false)) refuse(in, "background", "is not supported");
+  refuse_fields(in, {"conversation", "prompt", "max_tool_calls", "context_management", "moderation",
+                     "background_options", "access_programs", "image"});
+  if (in.boolean("background").value_or(false)) refuse_field(in, "background", "is not supported");
   if (in.choice("truncation", {"auto", "disabled"}) == "auto") {
-    refuse(in, "truncation",
-           "\"auto\" is not supported: nothing of a conversation is dropped "
-           "unasked");
+    refuse_field(in, "truncation",
+                 "\"auto\" is not supported: nothing of a conversation is dropped unasked");
   }
   in.choice("service_tier", {"auto", "default"});
 }
@@ -56,6 +49,8 @@ json::Value read_tool(const json::Object& object, const std::string& path, json:
   if (const auto about = tool.string("description")) function["description"] = *about;
   if (const json::Object* schema = tool.object("parameters")) function["parameters"] = *schema;
   if (const auto strict = tool.boolean("strict")) function["strict"] = *strict;
+  refuse_fields(tool, {"async", "defer_loading", "output_schema"});
+  refuse_items_but(tool, "allowed_callers", "direct");
   return json::Object{{"type", "function"}, {"function", std::move(function)}};
 }
 
@@ -109,6 +104,7 @@ void read_format(json::Reader& in, json::Object& chat) {
     format.require("schema", "an object");
     json::Object schema{{"name", format.string("name", kNameMax).value_or("answer")}};
     if (const json::Object* given = format.object("schema")) schema["schema"] = *given;
+    if (const auto about = format.string("description")) schema["description"] = *about;
     if (const auto strict = format.boolean("strict")) schema["strict"] = *strict;
     wanted["json_schema"] = std::move(schema);
   }
@@ -141,8 +137,13 @@ void read_sampling(json::Reader& in, const json::Object& body, json::Object& cha
   if (const json::Object* reasoning = in.object("reasoning")) {
     json::Reader about(*reasoning, in.fault(), "reasoning");
     if (const auto effort =
-            about.choice("effort", {"none", "minimal", "low", "medium", "high", "xhigh"}))
-      chat["reasoning_effort"] = *effort == "xhigh" ? "high" : *effort;
+            about.choice("effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"}))
+      chat["reasoning_effort"] = *effort == "xhigh" || *effort == "max" ? "high" : *effort;
+    // Reasoning is shown as it is, which is more than any summary.
+    about.choice("summary", {"auto", "concise", "detailed"});
+    about.choice("generate_summary", {"auto", "concise", "detailed"});
+    refuse_but(about, "context", "auto");
+    refuse_but(about, "mode", "standard");
   }
   // Named alike in both; chat's own parser looks at them.
   for (const char* name : {"temperature",
@@ -150,6 +151,8 @@ void read_sampling(json::Reader& in, const json::Object& body, json::Object& cha
                            "user",
                            "metadata",
                            "prompt_cache_key",
+                           "prompt_cache_retention",
+                           "prompt_cache_options",
                            "safety_identifier",
                            "seed",
                            "top_k",
@@ -220,6 +223,10 @@ Result<FormRequest> parse_responses_request(std::string_view body) {
   FormRequest out;
   out.previous = in.string("previous_response_id", kNameMax).value_or("");
   const bool store = in.boolean("store").value_or(true);
+  if (const json::Object* options = in.object("stream_options")) {
+    json::Reader stream(*options, fault, "stream_options");
+    read_obfuscation(stream);
+  }
   if (in.boolean("stream").value_or(false)) {
     chat["stream"] = true;
     chat["stream_options"] = json::Object{{"include_usage", true}};
@@ -231,25 +238,6 @@ Result<FormRequest> parse_responses_request(std::string_view body) {
                                       .items = json::to_text(input.items),
                                       .store = store});
   return out;
-}
-
-std::string input_items_json(const KeptAnswer& kept) {
-  const auto items = json::parse(kept.input);
-  json::Array data;
-  for (const json::Value& item : items && items->is_array() ? items->get_array() : json::Array{}) {
-    json::Object shown = item.is_object() ? item.get_object() : json::Object{};
-    if (!shown.contains("type")) shown["type"] = "message";
-    if (!shown.contains("id"))
-      shown["id"] = fmt::format("item_{}_{}", kept.id.substr(kept.id.find('_') + 1), data.size());
-    data.push_back(std::move(shown));
-  }
-  json::Value first = data.empty() ? json::Value() : data.front().at("id");
-  json::Value last = data.empty() ? json::Value() : data.back().at("id");
-  return json::to_text(json::Object{{"object", "list"},
-                                    {"data", std::move(data)},
-                                    {"first_id", std::move(first)},
-                                    {"last_id", std::move(last)},
-                                    {"has_more", false}});
 }
 
 std::string deleted_response_json(std::string_view id) {

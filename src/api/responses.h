@@ -13,8 +13,6 @@ namespace flotilla::api {
 // POST /v1/responses. The answer is kept unless store is false.
 Result<FormRequest> parse_responses_request(std::string_view body);
 
-// {"object":"list","data":[…]} of a kept answer's items.
-std::string input_items_json(const KeptAnswer& kept);
 std::string deleted_response_json(std::string_view id);
 
 }  // namespace flotilla::api

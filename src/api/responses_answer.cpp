@@ -10,6 +10,7 @@
 #include "api/json.h"
 #include "api/json_answer.h"
 #include "api/json_text.h"
+#include "api/renamed_fields.h"
 
 namespace flotilla::api {
 namespace {
@@ -70,12 +71,21 @@ json::Value usage_json(const Usage& usage, std::int64_t reasoning_tokens) {
       {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
 }
 
+constexpr RenamedField kNames[] = {{"response_format.json_schema.", "text.format."},
+                                   {"response_format", "text.format"},
+                                   {".function.", "."},
+                                   {"reasoning_effort", "reasoning.effort"},
+                                   {"max_completion_tokens", "max_output_tokens"},
+                                   {"messages", "input"}};
+
 class ResponsesAnswer final : public EventForm {
  public:
   explicit ResponsesAnswer(ResponsesAnswerOptions options) : options_(std::move(options)) {}
 
   std::string answer(std::string_view completion) override;
-  std::string error(const Error& error) const override { return openai_error_body(error); }
+  std::string error(const Error& error) const override {
+    return openai_error_body(with_names(error, kNames));
+  }
   void follow(const KeptAnswer& earlier) override { earlier_ = earlier.messages; }
   std::optional<KeptAnswer> take_kept() override { return std::exchange(kept_, std::nullopt); }
 

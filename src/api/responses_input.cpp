@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "api/fields_of_theirs.h"
+
 namespace flotilla::api {
 namespace {
 
@@ -41,6 +43,7 @@ std::string read_text(json::Reader& in, std::string_view name) {
                type == "summary_text" || type == "reasoning_text") {
       part.require("text", "a string");
       text += part.string("text", kTextMax).value_or("");
+      read_cache_breakpoint(part);
     } else if (const auto kind = kind_of(type); !kind.empty()) {
       in.fault().set(path, fmt::format("{} is of type \"{}\", but this model takes no {} input; "
                                        "send text",
@@ -52,6 +55,22 @@ std::string read_text(json::Reader& in, std::string_view name) {
   return text;
 }
 
+// What an item of an earlier answer brings with it; nothing of it goes into the prompt.
+void read_echo(json::Reader& item) {
+  item.string("id", kNameMax);
+  item.string("phase", kNameMax);
+  item.choice("status", {"in_progress", "completed", "incomplete"});
+}
+
+// Of a call and of its result: whom they are between, where it is not the model and the client.
+void read_caller(json::Reader& item) {
+  refuse_fields(item, {"async", "namespace"});
+  const json::Object* object = item.object("caller");
+  if (object == nullptr) return;
+  json::Reader caller(*object, item.fault(), item.path_of("caller"));
+  refuse_but(caller, "type", "direct");
+}
+
 // Items become messages one by one; what an assistant said and called in a row is one message.
 class Items {
  public:
@@ -60,6 +79,7 @@ class Items {
   void read(const json::Object& object, const std::string& path, json::Fault& fault) {
     json::Reader item(object, fault, path);
     const std::string type = item.string("type", kNameMax).value_or("message");
+    read_echo(item);
     if (type == "message") return read_message(item);
     if (type == "function_call") return read_call(item);
     if (type == "function_call_output") return read_output(item);
@@ -104,6 +124,7 @@ class Items {
     item.require("call_id", "a string");
     item.require("name", "a string");
     item.require("arguments", "a string of JSON");
+    read_caller(item);
     open_ = true;
     calls_.push_back(json::Object{
         {"id", item.string("call_id", kNameMax).value_or("")},
@@ -116,6 +137,8 @@ class Items {
     finish();
     item.require("call_id", "a string");
     item.require("output", "a string or a list of parts");
+    item.string("name", kNameMax);
+    read_caller(item);
     json::Object message{{"role", "tool"}, {"content", read_text(item, "output")}};
     message["tool_call_id"] = item.string("call_id", kNameMax).value_or("");
     out_.push_back(std::move(message));
@@ -125,8 +148,10 @@ class Items {
     finish();
     open_ = true;
     reasoning_ = read_text(item, "content");
-    if (reasoning_.empty()) reasoning_ = read_text(item, "summary");
+    const std::string summary = read_text(item, "summary");
+    if (reasoning_.empty()) reasoning_ = summary;
     // What was kept elsewhere, encrypted, no model here can read.
+    item.string("encrypted_content", kTextMax);
     if (reasoning_.empty()) open_ = false;
   }
 

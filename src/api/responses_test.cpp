@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json.h"
+#include "api/kept_items.h"
 
 namespace flotilla::api {
 namespace {
@@ -101,8 +102,44 @@ TEST(ResponsesRequest, WhatIsWrongIsNamed) {
   named(with(R"("text":{"format":{"type":"json_schema"}})"), "text.format.schema", "missing");
   named(with(R"("max_output_tokens":0)"), "max_output_tokens", "0");
   named(with(R"("include":["file_search_call.results"])"), "include[0]", "file_search");
+  named(with(R"("image":{"context_compression":"auto"})"), "image", "not supported");
+  named(with(R"("background_options":{"completion_window":"2h"})"), "background_options", "not");
+  named(with(R"("access_programs":{"cyber":"standard"})"), "access_programs", "not supported");
+  named(with(R"("stream_options":{"include_obfuscation":true})"),
+        "stream_options.include_obfuscation", "not supported");
+  named(with(R"("reasoning":{"mode":"pro"})"), "reasoning.mode", "pro");
+  named(with(R"("reasoning":{"context":"all_turns"})"), "reasoning.context", "all_turns");
+  named(with(R"("reasoning":{"summary":"long"})"), "reasoning.summary", "long");
+  named(with(R"("tools":[{"type":"function","name":"f","async":true}])"), "tools[0].async", "not");
+  named(with(R"("tools":[{"type":"function","name":"f","defer_loading":true}])"),
+        "tools[0].defer_loading", "not");
+  named(with(R"("tools":[{"type":"function","name":"f","output_schema":{"type":"string"}}])"),
+        "tools[0].output_schema", "not");
+  named(with(R"("tools":[{"type":"function","name":"f","allowed_callers":["programmatic"]}])"),
+        "tools[0].allowed_callers", "programmatic");
+  named(with("", R"([{"type":"function_call","call_id":"1","name":"w","arguments":"{}",)"
+                 R"("caller":{"type":"program","caller_id":"x"}}])"),
+        "input[0].caller.type", "program");
+  named(with("", R"([{"type":"function_call_output","call_id":"1","output":"","namespace":"n"}])"),
+        "input[0].namespace", "not supported");
   EXPECT_TRUE(parse_responses_request(
       with(R"("background":false,"conversation":null,"max_output_tokens":null)")));
+}
+
+TEST(ResponsesRequest, ErrorsOfTheChatRequestNameWhatWasSent) {
+  const auto request = parse_responses_request(with(""));
+  ASSERT_TRUE(request);
+  const auto told = [&](const std::string& param) {
+    const std::string body = request->answer->error(
+        {.code = Code::InvalidArgument, .message = param + " is wrong", .param = param});
+    return json::to_text(parse(body).at("error").at("param")) +
+           json::to_text(parse(body).at("error").at("message"));
+  };
+  EXPECT_EQ(told("tools[1].function.parameters.x"),
+            R"("tools[1].parameters.x""tools[1].parameters.x is wrong")");
+  EXPECT_EQ(told("response_format.json_schema.schema"),
+            R"("text.format.schema""text.format.schema is wrong")");
+  EXPECT_EQ(told("messages"), R"("input""input is wrong")");
 }
 
 // --- The answer ---
@@ -235,7 +272,8 @@ TEST(ResponsesAnswer, ALaterRequestGoesOnFromAnEarlierOne) {
   EXPECT_EQ(second->answer->take_kept()->messages,
             R"({"role":"user","content":"hi"},{"role":"assistant","content":"hello"},)"
             R"({"role":"user","content":"more"},{"role":"assistant","content":"bye"},)");
-  EXPECT_EQ(parse(input_items_json(*kept)).at("data").at(0).at("content").at(0).at("text"), "hi");
+  EXPECT_EQ(parse(*input_items_json(*kept, {})).at("data").at(0).at("content").at(0).at("text"),
+            "hi");
 }
 
 TEST(ResponsesAnswer, AnErrorInTheStreamFailsTheResponse) {

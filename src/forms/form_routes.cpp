@@ -5,6 +5,7 @@
 #include "api/anthropic.h"
 #include "api/completions.h"
 #include "api/error_body.h"
+#include "api/kept_items.h"
 #include "api/raw_prompts.h"
 #include "api/responses.h"
 #include "forms/response_store.h"
@@ -93,6 +94,19 @@ Awaitable<void> serve(Shared forms, Exchange& exchange, const Form& form) {
 
 enum class Show { Body, Items, Delete };
 
+// What a kept answer is shown as.
+Result<std::string> shown(const api::KeptAnswer& kept, const http::Request& request, Show what) {
+  const auto query = [&request](std::string_view name) { return request.query(name); };
+  if (what == Show::Items) {
+    const auto asked = api::read_items_asked(query);
+    if (!asked) return fail(asked.error());
+    return api::input_items_json(kept, *asked);
+  }
+  if (what == Show::Delete) return api::deleted_response_json(kept.id);
+  if (auto fits = api::check_response_query(query); !fits) return fail(fits.error());
+  return kept.body;
+}
+
 Awaitable<void> show_kept(Shared forms, Exchange& exchange, std::string id, Show what) {
   const auto owner = forms->host.may_use(exchange.request());
   if (!owner) {
@@ -106,11 +120,14 @@ Awaitable<void> show_kept(Shared forms, Exchange& exchange, std::string id, Show
     co_await refuse(exchange, "/v1/responses", std::move(error));
     co_return;
   }
-  std::string body = what == Show::Items    ? api::input_items_json(*kept)
-                     : what == Show::Delete ? api::deleted_response_json(id)
-                                            : kept->body;
+  Result<std::string> body = shown(*kept, exchange.request(), what);
+  if (!body) {
+    Error error = body.error();
+    co_await refuse(exchange, "/v1/responses", std::move(error));
+    co_return;
+  }
   if (what == Show::Delete) forms->kept.erase(*owner, id);
-  http::Response response = http::json_response(200, std::move(body));
+  http::Response response = http::json_response(200, std::move(*body));
   co_await exchange.respond(std::move(response));
 }
 

@@ -137,18 +137,21 @@ Result<void> shape_answers(PreparedChat& out, const engine::RenderedChat& chat,
   return {};
 }
 
-bool is_shaped(const api::ChatRequest& request) {
-  return !request.tools.empty() || !request.answer_schema.empty() || !request.grammar.empty();
+// The field that holds an answer to a form; empty: none does.
+std::string shaped_by(const api::ChatRequest& request) {
+  if (!request.tools.empty()) return "tools";
+  if (!request.answer_schema.empty()) return "response_format";
+  return request.grammar.empty() ? "" : "grammar";
 }
 
 // The template's prompt; or, of a text completion, prompts that no template touches.
 Result<engine::RenderedChat> render_either(PreparedChat& out, const TextTools& tools) {
   if (out.request.raw.prompts.empty()) return render(out.request, tools);
-  if (is_shaped(out.request)) {
+  if (!shaped_by(out.request).empty()) {
     return fail({.code = Code::InvalidArgument,
                  .message = "a text completion takes no tools, response_format or grammar; use "
                             "/v1/chat/completions",
-                 .param = "prompt",
+                 .param = shaped_by(out.request),
                  .reason = "unsupported_parameter"});
   }
   auto raw = make_raw_prompts(out.request.raw, tools);
@@ -278,7 +281,7 @@ Result<PreparedChat> prepare_chat(const std::string& body, const CallHeaders& he
                  .reason = "text_not_supported"});
   }
   if (const auto right = check_logit_bias(out.request, tools); !right) return fail(right.error());
-  if (is_shaped(out.request)) compiles();
+  if (!shaped_by(out.request).empty()) compiles();
   auto chat = render_either(out, tools);
   if (!chat) return fail(chat.error());
   out.prompt = std::move(chat->prompt);

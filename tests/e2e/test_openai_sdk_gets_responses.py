@@ -71,6 +71,8 @@ def test_a_conversation_goes_on_from_its_last_response(place):
 
     assert client.responses.retrieve(first.id).output_text == first.output_text
     assert client.responses.input_items.list(first.id).data[0].content[0].text == "My name is Ada."
+    with pytest.raises(openai.BadRequestError, match="stream"):
+        client.responses.retrieve(first.id, stream=True)
     client.responses.delete(first.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(first.id)
@@ -105,3 +107,13 @@ def test_other_clients_responses_are_nobodys_business(shared):
     connection.source_address = ("127.0.0.2", 0)
     connection.request("GET", f"/v1/responses/{first.id}")
     assert connection.getresponse().status == 404
+
+
+def test_input_items_come_in_pages_newest_first(place):
+    items = [{"role": "user", "content": f"number {number}"} for number in range(5)]
+    response = respond(place, items)
+    listed = place.sdk().responses.input_items
+    assert [item.content for item in listed.list(response.id, limit=2)] == [f"number {number}" for number in range(4, -1, -1)]
+    assert listed.list(response.id, order="asc", limit=1).data[0].content == "number 0"
+    with pytest.raises(openai.BadRequestError, match="after"):
+        listed.list(response.id, after="nothing")

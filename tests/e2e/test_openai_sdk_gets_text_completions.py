@@ -72,6 +72,9 @@ def test_stop_strings_are_not_shown(place):
     ({"logprobs": 100}, "logprobs"),
     ({"n": 1000}, "n"),
     ({"temperature": -1}, "temperature"),
+    ({"extra_body": {"grammar": 'root ::= "x"'}}, "grammar"),
+    ({"extra_body": {"response_format": {"type": "json_object"}}}, "response_format"),
+    ({"extra_body": {"tools": [{"type": "function", "function": {"name": "f"}}]}}, "tools"),
 ])
 def test_what_it_does_not_do_is_named(place, options, named):
     with pytest.raises(openai.BadRequestError) as caught:
