@@ -224,7 +224,7 @@ void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster
                    const std::string& model) {
   const NodePreflight* usual = usual_file(nodes);
   const auto copy_to = [&](const std::string& node) {
-    if (model.starts_with('/'))
+    if (model.starts_with('/') || usual->answer.folder)
       return fmt::format("copy {} there as it is on node {}", model, usual->node);
     return fmt::format("flotilla model sync {} {} --node {}: the file of node {}", cluster, model,
                        node, usual->node);

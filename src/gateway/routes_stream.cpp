@@ -107,12 +107,12 @@ Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::st
   Instant pushed{};
   while (open && !exchange.client_gone() && !service.draining) {
     const Instant now = service.clock.now();
+    if (service.guard.login_ended(exchange.request(), now)) break;
     const bool changed = service.control.version() != shown;
     const bool moved = now - pushed >= kLiveFigures && figures_move(service);
     if (changed || moved || now - pushed >= kHeartbeat) {
       shown = service.control.version();
       pushed = now;
-      if (service.guard.login_ended(exchange.request(), now)) break;
       const std::string json = text();
       if (json.empty()) break;
       const std::string event = http::sse_event(json);
