@@ -90,6 +90,7 @@ const fleet = schema("Overview", {
   history: or(list(sample), []), // the newest of each pool and each replica
   transfers: or(list(transfer), []), // of models, the newest first
   login: or(flag, false), // who is not logged in sees nothing of this
+  keys: or(flag, false), // API keys exist: /v1 wants one
 });
 
 export type Replica = Decoded<typeof replica>;
@@ -153,6 +154,13 @@ export interface LoadRequest {
 export function loadModel(cluster: string, request: LoadRequest): Promise<Outcome> {
   const path = `/admin/clusters/${encodeURIComponent(cluster)}/load`;
   return send("POST", path, { ...request, wait: true });
+}
+
+export function reloadModel(
+  cluster: string,
+  request: { alias: string; model: string; batch: boolean },
+): Promise<Outcome> {
+  return send("POST", `/admin/clusters/${encodeURIComponent(cluster)}/reload`, request);
 }
 
 export const replicaActions = ["restart", "drain", "resume"] as const;

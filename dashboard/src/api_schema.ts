@@ -363,6 +363,8 @@ export interface Overview {
   clusters: ClusterOverview[];
   // An admin token is set.
   login: boolean;
+  // API keys exist: /v1 wants one.
+  keys: boolean;
   history: HistorySample[];
   // The last ones, the newest first.
   transfers: Transfer[];
@@ -379,8 +381,10 @@ export interface FoundModel {
   // Its path in models_dir.
   model: string;
   size_bytes: number;
-  // Files of a split.
+  // Files of a split, or of a folder.
   parts: number;
+  // config.json and *.safetensors, for engines that are not ours.
+  folder: boolean;
   family: string;
   quantization: string;
   context_trained: number;
@@ -542,8 +546,13 @@ export interface NodeList {
 export interface NodeTest {
   node: string;
   reachable: true;
+  // Of its flotilla; empty: it is none.
   version: string;
   outdated: boolean;
+  // What a server elsewhere calls its model.
+  model: string;
+  // Of a server elsewhere, if it says so.
+  engine: string;
   took_ms: number;
 }
 

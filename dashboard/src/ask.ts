@@ -5,9 +5,9 @@ import { type Decoder } from "./decode";
 
 export type Asked<T> =
   | { tag: "waiting" }
-  | { tag: "known"; value: T }
+  | { tag: "known"; value: T; of?: string } // the path that was asked
   | { tag: "missing" } // this server has no such route
-  | { tag: "failed"; message: string };
+  | { tag: "failed"; message: string; again?: () => void };
 
 export async function ask<T>(
   path: string,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bodyOf, newNode, spec, wrongNode } from "./cluster_spec";
+import { bodyOf, isWrong, newNode, nodeBody, spec, wrongNode } from "./cluster_spec";
 
 const told = {
   id: "desk",
@@ -25,6 +25,16 @@ test("a node's fields fit the way it is reached", () => {
   expect(JSON.stringify(body)).not.toContain("old");
 });
 
+test("figures are sent as numbers, a key only where it was typed", () => {
+  const known = spec(told, "");
+  const ssh = { ...newNode(known), transport: "ssh", host: "a", port: "2222", threads: "4" };
+  const http = { ...newNode(known), transport: "http", url: "http://a/v1", port: "1" };
+  expect(nodeBody(ssh)).toEqual({ id: "desk-2", transport: "ssh", host: "a", port: 2222, threads: 4 });
+  expect(nodeBody(http)).toEqual({ id: "desk-2", transport: "http", url: "http://a/v1" });
+  expect(nodeBody({ ...http, api_key: "k" })).toMatchObject({ api_key: "k" });
+  expect(nodeBody({ ...ssh, api_key: "k" })).not.toHaveProperty("api_key");
+});
+
 test("wrong values are found", () => {
   const known = spec(told, "");
   const two = { ...known, nodes: [...known.nodes, ...known.nodes] };
@@ -33,5 +43,18 @@ test("wrong values are found", () => {
   expect(wrongNode(node, two).id).toBe("Two nodes have this id.");
   expect(wrongNode({ ...node, transport: "http", url: "a:80" }, known).where).not.toBe("");
   expect(wrongNode({ ...node, transport: "ssh", host: "-oProxy" }, known).where).not.toBe("");
-  expect(wrongNode(node, known)).toEqual({ id: "", where: "" });
+  const ssh = { ...node, transport: "ssh", host: "a" };
+  expect(isWrong(ssh, known)).toBe(false);
+  for (const wrong of [
+    { user: "-x" },
+    { port: "70000" },
+    { port: "22x" },
+    { threads: "0" },
+    { models_dir: "models" },
+    { flotilla_path: "flotilla" },
+    { flotilla_path: "/bin/f;x" },
+  ]) {
+    expect(isWrong({ ...ssh, ...wrong }, known), JSON.stringify(wrong)).toBe(true);
+  }
+  expect(isWrong(node, known)).toBe(false);
 });

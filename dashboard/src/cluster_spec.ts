@@ -12,20 +12,31 @@ function keeping<T extends object, I>(inner: Decoder<T, I>): Decoder<Kept<T>, I>
   };
 }
 
-const node = keeping(
-  schema("NodeDeclared", {
-    id: text,
-    label: or(text, ""),
-    transport: or(text, "local"),
-    host: or(text, ""),
-    user: or(text, ""),
-    port: or(number, null),
-    url: or(text, ""),
-    upstream_model: or(text, ""),
-    flotilla_path: or(text, ""),
-    models_dir: or(text, ""),
-    threads: or(number, null),
-  }),
+// A number as it stands in its field, where it may also be wrong; empty: none.
+const figure: Decoder<string, number | null | undefined> = (value, path) =>
+  value === null || value === undefined ? "" : String(number(value, path));
+
+// A key is never shown: one that is typed is sent, none leaves what is stored.
+function withKey<T extends object, I>(inner: Decoder<T, I>): Decoder<T & { api_key: string }, I> {
+  return (value, path) => ({ ...inner(value, path), api_key: "" });
+}
+
+const node = withKey(
+  keeping(
+    schema("NodeDeclared", {
+      id: text,
+      label: or(text, ""),
+      transport: or(text, "local"),
+      host: or(text, ""),
+      user: or(text, ""),
+      port: figure,
+      url: or(text, ""),
+      upstream_model: or(text, ""),
+      flotilla_path: or(text, ""),
+      models_dir: or(text, ""),
+      threads: figure,
+    }),
+  ),
 );
 
 export const spec = keeping(
@@ -46,8 +57,8 @@ export function newNode(spec: Spec, transport = "local"): NodeSpec {
   let number = spec.nodes.length + 1;
   while (spec.nodes.some((n) => n.id === `${spec.id}-${number}`)) number += 1;
   const blank = { label: "", host: "", user: "", url: "", upstream_model: "" };
-  const rest = { flotilla_path: "", models_dir: "", port: null, threads: null, kept: {} };
-  return { id: `${spec.id}-${number}`, transport, ...blank, ...rest };
+  const rest = { flotilla_path: "", models_dir: "", port: "", threads: "", kept: {} };
+  return { id: `${spec.id}-${number}`, transport, ...blank, ...rest, api_key: "" };
 }
 
 // A cluster that is not there yet: nodes on this machine, and others.
@@ -82,7 +93,28 @@ export function putCluster(made: NewCluster): Promise<Outcome> {
 
 const idForm = /^[a-z0-9][a-z0-9-]{0,40}$/;
 
-export function wrongNode(node: NodeSpec, spec: Spec): { id: string; where: string } {
+export const wrongFolder = (folder: string) =>
+  folder.trim() === "" || folder.trim().startsWith("/")
+    ? ""
+    : "A whole path, beginning with a slash, or empty.";
+
+const wrongFigure = (text: string, most: number) =>
+  text === "" || (/^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= most)
+    ? ""
+    : `A whole number from 1 to ${most}, or empty.`;
+
+// What is wrong with a node's fields, each by its name; empty: nothing.
+export interface WrongNode {
+  id: string;
+  where: string;
+  user: string;
+  port: string;
+  threads: string;
+  models_dir: string;
+  flotilla_path: string;
+}
+
+export function wrongNode(node: NodeSpec, spec: Spec): WrongNode {
   const twice = spec.nodes.filter((other) => other.id === node.id).length > 1;
   const id = !idForm.test(node.id)
     ? "Small letters, digits and dashes."
@@ -96,18 +128,35 @@ export function wrongNode(node: NodeSpec, spec: Spec): { id: string; where: stri
   if (node.transport === "ssh" && !/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(node.host)) {
     where = "A host's name or address.";
   }
-  return { id, where };
+  const ssh = node.transport === "ssh";
+  const program = /^(\/[A-Za-z0-9._+/-]*[A-Za-z0-9._+-])?$/.test(node.flotilla_path);
+  return {
+    id,
+    where,
+    user:
+      ssh && !/^([A-Za-z0-9._][A-Za-z0-9._-]{0,63})?$/.test(node.user)
+        ? "Letters, digits, dots, dashes and underscores."
+        : "",
+    port: ssh ? wrongFigure(node.port, 65_535) : "",
+    threads: node.transport === "http" ? "" : wrongFigure(node.threads, 1024),
+    models_dir: node.transport === "http" ? "" : wrongFolder(node.models_dir),
+    flotilla_path: ssh && !program ? "A whole path, beginning with a slash, or empty." : "",
+  };
 }
+
+export const isWrong = (node: NodeSpec, spec: Spec) =>
+  Object.values(wrongNode(node, spec)).some(Boolean);
 
 const onlyFor: Record<string, readonly string[]> = {
   ssh: ["host", "user", "port", "flotilla_path"],
-  http: ["url", "upstream_model"],
+  http: ["url", "upstream_model", "api_key"],
 };
 
 // What is empty is left out, so that the server's own default holds; and what belongs to another
 // way of reaching the node.
 export function nodeBody(node: NodeSpec): object {
-  const { kept, ...known } = node;
+  const { kept, port, threads, ...texts } = node;
+  const known = { ...texts, port: Number(port) || null, threads: Number(threads) || null };
   const foreign = Object.entries(onlyFor).flatMap(([way, names]) =>
     way === node.transport ? [] : names,
   );

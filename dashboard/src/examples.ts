@@ -7,7 +7,15 @@ export interface Example {
 
 const question = "Name three kinds of ships.";
 
-export function curl(endpoint: string, alias: string): string {
+// Whether /v1 wants a key, and /admin the admin's token: then they are taken from the environment.
+export interface Guarded {
+  keys: boolean;
+  login: boolean;
+}
+
+const bearer = (name: string) => `  -H "authorization: Bearer $${name}"`;
+
+export function curl(endpoint: string, alias: string, { keys }: Guarded): string {
   const body = JSON.stringify({
     model: alias,
     messages: [{ role: "user", content: question }],
@@ -15,15 +23,17 @@ export function curl(endpoint: string, alias: string): string {
   });
   return [
     `curl -N ${endpoint}/chat/completions \\`,
+    ...(keys ? [`${bearer("FLOTILLA_API_KEY")} \\`] : []),
     `  -H 'content-type: application/json' \\`,
     `  -d '${body}'`,
   ].join("\n");
 }
 
-function python(endpoint: string, alias: string): string {
-  return `from openai import OpenAI
+function python(endpoint: string, alias: string, { keys }: Guarded): string {
+  const key = keys ? 'os.environ["FLOTILLA_API_KEY"]' : '"none"';
+  return `${keys ? "import os\n" : ""}from openai import OpenAI
 
-client = OpenAI(base_url="${endpoint}", api_key="none")
+client = OpenAI(base_url="${endpoint}", api_key=${key})
 stream = client.chat.completions.create(
     model="${alias}",
     messages=[{"role": "user", "content": "${question}"}],
@@ -35,10 +45,11 @@ for chunk in stream:
 print()`;
 }
 
-function typescript(endpoint: string, alias: string): string {
+function typescript(endpoint: string, alias: string, { keys }: Guarded): string {
+  const key = keys ? 'process.env["FLOTILLA_API_KEY"]' : '"none"';
   return `import OpenAI from "openai";
 
-const client = new OpenAI({ baseURL: "${endpoint}", apiKey: "none" });
+const client = new OpenAI({ baseURL: "${endpoint}", apiKey: ${key} });
 const stream = await client.chat.completions.create({
   model: "${alias}",
   messages: [{ role: "user", content: "${question}" }],
@@ -49,26 +60,32 @@ for await (const chunk of stream) {
 }`;
 }
 
-export function examples(endpoint: string, alias: string): Example[] {
+export function examples(endpoint: string, alias: string, guarded: Guarded): Example[] {
   return [
-    { name: "curl", code: curl(endpoint, alias) },
-    { name: "Python", code: python(endpoint, alias) },
-    { name: "TypeScript", code: typescript(endpoint, alias) },
+    { name: "curl", code: curl(endpoint, alias, guarded) },
+    { name: "Python", code: python(endpoint, alias, guarded) },
+    { name: "TypeScript", code: typescript(endpoint, alias, guarded) },
   ];
 }
 
-export function administration(server: string, cluster: string): Example[] {
+export function administration(server: string, cluster: string, { login }: Guarded): Example[] {
+  const by = login ? [`${bearer("FLOTILLA_ADMIN_TOKEN")} \\`] : [];
+  const ask = (flags: string, path: string) =>
+    [`curl ${flags}${server}${path}`, ...(login ? [bearer("FLOTILLA_ADMIN_TOKEN")] : [])].join(
+      " \\\n",
+    );
   const load = JSON.stringify({ model: "/models/MODEL.gguf", batch: true });
   return [
     {
       name: "Load a model",
       code: [
         `curl -X POST ${server}/admin/clusters/${cluster}/load \\`,
+        ...by,
         `  -H 'content-type: application/json' \\`,
         `  -d '${load}'`,
       ].join("\n"),
     },
-    { name: "See how it goes", code: `curl ${server}/admin/clusters/${cluster}/status` },
-    { name: "Follow everything", code: `curl -N ${server}/admin/stream` },
+    { name: "See how it goes", code: ask("", `/admin/clusters/${cluster}/status`) },
+    { name: "Follow everything", code: ask("-N ", "/admin/stream") },
   ];
 }

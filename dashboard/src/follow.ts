@@ -9,19 +9,31 @@ const cutAfterMs = 15_000;
 const backoffMinMs = 500;
 const backoffMaxMs = 10_000;
 
-// The data of each complete event, and what is left for the next chunk.
-export function takeEvents(buffer: string): { events: string[]; rest: string } {
+export interface ServerEvent {
+  name: string; // empty: the stream's own
+  data: string;
+}
+
+// Each complete event, and what is left for the next chunk.
+export function takeEvents(buffer: string): { events: ServerEvent[]; rest: string } {
   const blocks = buffer.replaceAll("\r\n", "\n").split("\n\n");
   const rest = blocks.pop() ?? "";
-  const events: string[] = [];
+  const events: ServerEvent[] = [];
   for (const block of blocks) {
-    const data = block
-      .split("\n")
-      .filter((line) => line.startsWith("data:"))
-      .map((line) => line.slice(line.startsWith("data: ") ? 6 : 5));
-    if (data.length > 0) events.push(data.join("\n"));
+    const lines = block.split("\n");
+    const of = (field: string) =>
+      lines
+        .filter((line) => line.startsWith(`${field}:`))
+        .map((line) => line.slice(field.length + 1).replace(/^ /, ""));
+    const data = of("data");
+    if (data.length > 0) events.push({ name: of("event").at(-1) ?? "", data: data.join("\n") });
   }
   return { events, rest };
+}
+
+// Of each name the newest: every event is the whole state of what it tells.
+export function newestOf(events: readonly ServerEvent[]): Map<string, string> {
+  return new Map(events.map(({ name, data }) => [name, data]));
 }
 
 export function backoffMs(attempt: number, chance: number): number {
@@ -38,6 +50,7 @@ export function follow<T>(
   url: string,
   decode: (data: string) => T,
   signal: (signal: Signal<T>) => void,
+  beside: (name: string, data: string) => void, // events that have a name
 ): Followed {
   let attempt = 0;
   let closed = false;
@@ -80,12 +93,12 @@ export function follow<T>(
         if (done) return again("The server ended the connection.");
         const { events, rest } = takeEvents(buffer + value);
         buffer = rest;
-        const newest = events.at(-1); // each event is the whole state
-        if (newest === undefined) continue;
-        const decoded = decode(newest);
+        if (events.length === 0) continue;
+        const { "": state, ...named } = Object.fromEntries(newestOf(events));
         heardAt = Date.now();
         attempt = 0;
-        signal({ tag: "event", value: decoded, at: heardAt });
+        if (state !== undefined) signal({ tag: "event", value: decode(state), at: heardAt });
+        for (const [name, data] of Object.entries(named)) if (data) beside(name, data);
       }
     } catch (error) {
       const known =

@@ -7,6 +7,7 @@ const found = schema("FoundModel", {
   model: text,
   size_bytes: or(number, 0),
   parts: or(number, 1),
+  folder: or(flag, false), // of weights, for engines that are not ours
   family: or(text, ""),
   quantization: or(text, ""),
   context_trained: or(number, 0),

@@ -24,6 +24,7 @@ import { ArrivedAt } from "./parts/clock";
 import { type PageId, useRoute } from "./route";
 import { type Bench, useBench } from "./use_bench";
 import { initial, lastOf, reduce, type State } from "./state";
+import { decodeTold } from "./told";
 import "./styles/index.css";
 
 interface PageProps {
@@ -37,7 +38,7 @@ interface PageProps {
 }
 
 function Page({ page, fleet, state, playground, bench, adds, setAdds }: PageProps) {
-  const generation = state.connections;
+  const { connections: generation, told } = state;
   switch (page) {
     case "clusters":
       return (
@@ -49,11 +50,11 @@ function Page({ page, fleet, state, playground, bench, adds, setAdds }: PageProp
     case "chat":
       return <ChatPage fleet={fleet} playground={playground} />;
     case "live":
-      return <LivePage fleet={fleet} generation={generation} />;
+      return <LivePage fleet={fleet} requests={told.requests} generation={generation} />;
     case "bench":
       return <BenchPage fleet={fleet} bench={bench} />;
     case "nodes":
-      return <NodesPage fleet={fleet} generation={generation} />;
+      return <NodesPage fleet={fleet} telemetry={told.nodes} />;
     case "models":
       return <ModelsPage fleet={fleet} generation={generation} />;
     case "keys":
@@ -61,7 +62,7 @@ function Page({ page, fleet, state, playground, bench, adds, setAdds }: PageProp
     case "settings":
       return <SettingsPage generation={generation} />;
     case "logs":
-      return <LogsPage fleet={fleet} generation={generation} />;
+      return <LogsPage fleet={fleet} audit={told.audit} generation={generation} />;
     case "api":
       return <ApiPage fleet={fleet} />;
   }
@@ -76,8 +77,11 @@ function App() {
   const bench = useBench();
   useEffect(() => {
     whenRefused(() => act({ tag: "access", access: "closed" }));
-    const following = follow("/admin/stream", decodeFleet, (signal) =>
-      act({ tag: "fleet", signal }),
+    const following = follow(
+      "/admin/stream",
+      decodeFleet,
+      (signal) => act({ tag: "fleet", signal }),
+      (name, data) => act({ tag: "told", told: decodeTold(name, data) }),
     );
     followed.current = following;
     return () => following.close();

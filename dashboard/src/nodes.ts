@@ -1,4 +1,4 @@
-// What is known of each node: from the stream always, its telemetry where the server has it.
+// What is known of each node, from the stream.
 import { type Fleet, type Node, type Pool, type Replica } from "./api";
 import { type Decoded, flag, list, number, or, schema, text } from "./decode";
 
@@ -13,7 +13,8 @@ const gpu = schema("Gpu", {
 });
 export type Gpu = Decoded<typeof gpu>;
 
-export const telemetry = schema("NodeTelemetry", {
+const telemetry = schema("NodeTelemetry", {
+  node: text,
   version: or(text, ""),
   platform: or(text, ""),
   outdated: or(flag, false),
@@ -26,6 +27,7 @@ export const telemetry = schema("NodeTelemetry", {
   gpus: or(list(gpu), []),
 });
 export type Telemetry = Decoded<typeof telemetry>;
+export const nodeList = schema("NodeList", { nodes: list(telemetry) });
 
 const finding = schema("Finding", {
   cluster: text,
@@ -37,6 +39,15 @@ const finding = schema("Finding", {
 });
 export const doctor = schema("Doctor", { ok: flag, findings: list(finding) });
 export type Finding = Decoded<typeof finding>;
+
+export const tested = schema("NodeTest", {
+  version: or(text, ""),
+  outdated: or(flag, false),
+  model: or(text, ""),
+  engine: or(text, ""),
+  took_ms: or(number, 0),
+});
+export type Tested = Decoded<typeof tested>;
 
 export const trust = schema("TrustAnswer", {
   host: text,
@@ -53,8 +64,6 @@ export const bootstrap = schema("BootstrapAnswer", {
   path: text,
   up: flag,
 });
-
-export const telemetryPath = (node: string) => `/admin/nodes/${encodeURIComponent(node)}/telemetry`;
 
 export interface NodeShown {
   node: Node;

@@ -54,6 +54,7 @@ const fleet: Fleet = {
   history: [],
   transfers: [],
   login: false,
+  keys: false,
 };
 const withPool = (changes: Partial<Pool>): Fleet => ({
   ...fleet,

@@ -1,5 +1,6 @@
 // The page's state: pure values and the functions from one to the next. No clock, no DOM.
-import { type Cluster, type Fleet, type Pool } from "./api";
+import { type Cluster, type Fleet, type Pool, type Replica } from "./api";
+import { type Told } from "./told";
 
 // A stream is in exactly one of these; whoever shows one handles all four.
 export type Stream<T> =
@@ -130,6 +131,11 @@ export function ttftOf(fleet: Fleet, alias: string, node: string): number | null
 
 export const widthOf = (pool: Pool) => (pool.batch ? Math.max(1, pool.batch_size) : 1);
 
+// A drained replica lives on and takes nothing new: the server calls it draining until it is resumed.
+export const isDraining = (replica: Replica) => replica.live && replica.state === "draining";
+export const stateWord = (replica: Replica) =>
+  isDraining(replica) && replica.busy_count === 0 ? "drained" : replica.state;
+
 export function aliasesOf(cluster: Cluster): Set<string> {
   return new Set([...cluster.pools, ...cluster.loading].map((entry) => entry.alias));
 }
@@ -151,13 +157,15 @@ export interface State {
   notices: readonly Notice[];
   connections: number; // how often the stream began: what was read before may be old
   access: Access;
+  told: Told;
 }
 
 export type Action =
   | { tag: "fleet"; signal: Signal<Fleet> }
   | { tag: "notice"; title: string; detail: string; at: number }
   | { tag: "dismiss"; id: number }
-  | { tag: "access"; access: Access };
+  | { tag: "access"; access: Access }
+  | { tag: "told"; told: Partial<Told> };
 
 export const initial: State = {
   fleet: { tag: "connecting" },
@@ -165,6 +173,7 @@ export const initial: State = {
   notices: [],
   connections: 0,
   access: "open",
+  told: { nodes: null, requests: null, audit: null },
 };
 
 export function reduce(state: State, action: Action): State {
@@ -187,5 +196,7 @@ export function reduce(state: State, action: Action): State {
       return { ...state, notices: state.notices.filter((notice) => notice.id !== action.id) };
     case "access":
       return { ...state, access: action.access };
+    case "told":
+      return { ...state, told: { ...state.told, ...action.told } };
   }
 }

@@ -11,18 +11,22 @@ export function useAsked<T>(
   pauseMs = 0,
 ): Asked<T> {
   const [asked, set] = useState<Asked<T>>({ tag: "waiting" });
+  const [count, grow] = useState(0);
+  const again = () => grow((before) => before + 1);
   useEffect(() => {
     if (path === null) return;
     const abort = new AbortController();
     const timer = window.setTimeout(async () => {
       const answer = await ask(path, decode, { signal: abort.signal });
-      if (!abort.signal.aborted) set(answer);
+      if (abort.signal.aborted) return;
+      if (answer.tag === "known") set({ ...answer, of: path });
+      else set(answer.tag === "failed" ? { ...answer, again } : answer);
     }, pauseMs);
     return () => {
       window.clearTimeout(timer);
       abort.abort();
     };
-  }, [path, when]);
+  }, [path, when, count]);
   return asked;
 }
 

@@ -12,8 +12,8 @@ export type Tail =
 
 const paintEveryMs = 200;
 
-// A replica's log as it grows. `generation` grows when the server is back: then it begins anew.
-export function useLog(node: string, pool: string, generation: number): Tail {
+// A replica's log as it grows. `generation` changes when the server is back: then it begins anew.
+export function useLog(node: string, pool: string, generation: string): Tail {
   const [tail, set] = useState<Tail>({ tag: "connecting" });
   useEffect(() => {
     if (!node) return;

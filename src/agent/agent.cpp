@@ -239,7 +239,8 @@ Awaitable<void> Agent::answer(api::AgentCommand question) {
 
 Awaitable<std::string> Agent::hash_of(api::RunnerSpec spec) {
   std::function<Result<model::ModelFileSet>()> find = [spec] {
-    return model::find_model(spec.model, spec.models_dir);
+    auto file = model::find_model(spec.model, spec.models_dir);
+    return file ? file : model::find_model_folder(spec.model, spec.models_dir);
   };
   auto files = co_await on_pool(disk_, std::move(find));
   if (!files) co_return std::string();

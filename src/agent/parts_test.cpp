@@ -206,6 +206,27 @@ TEST_F(Files, ModelsAreListedWithWhatIsWrongWithThem) {
   EXPECT_NE(answer_list_models({.models_dir = root_ / "none"}).error, "");
 }
 
+TEST_F(Files, ModelFoldersAreListedWithWhatTheirConfigSays) {
+  fs::create_directories(root_ / "good");
+  fs::create_directories(root_ / "torn");
+  for (const char* folder : {"good", "torn"})
+    std::ofstream(root_ / folder / "w.safetensors") << "weights";
+  std::ofstream(root_ / "good/config.json")
+      << R"({"model_type":"qwen2","max_position_embeddings":32768,"quantization":{"bits":4}})";
+  std::ofstream(root_ / "torn/config.json") << "{";
+  const auto list = answer_list_models({.models_dir = root_});
+  ASSERT_EQ(list.models.size(), 2U);
+  const api::ModelFile& good = list.models[0];
+  EXPECT_EQ(good.path, "good");
+  EXPECT_TRUE(good.folder);
+  EXPECT_EQ(good.bytes, 7);
+  EXPECT_EQ(good.architecture, "qwen2");
+  EXPECT_EQ(good.quantization, "4bit");
+  EXPECT_EQ(good.context_trained, 32768);
+  EXPECT_EQ(good.error, "");
+  EXPECT_NE(list.models[1].error.find("config.json"), std::string::npos) << list.models[1].error;
+}
+
 TEST(Preflight, TheSampleModelFitsAndAHugeContextDoesNot) {
   const char* path = std::getenv("FLOTILLA_SAMPLE_MODEL");
   if (path == nullptr || !fs::exists(path)) GTEST_SKIP() << "no sample model";

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kModelsMax = 2000;
 constexpr std::uint64_t kConfigBytesMax = 4 << 20;
+constexpr std::int64_t kContextMax = 1 << 30;
 constexpr std::int64_t kFolderOverheadPercent = 15;
 
 std::string gib(std::int64_t bytes) {
@@ -44,21 +45,30 @@ Result<std::int64_t> weights_of(const model::ModelFileSet& files, const model::G
   return bytes;
 }
 
+int at_most(std::int64_t context) {
+  return static_cast<int>(std::min<std::int64_t>(context, kContextMax));
+}
+
+Result<api::ModelConfig> read_config(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "config.json";
+  const auto text = platform::read_whole(file, kConfigBytesMax);
+  if (!text) return fail(text.error());
+  auto config = api::parse_model_config(*text);
+  if (!config)
+    return fail(Code::Unprocessable, fmt::format("{}: {}", file.string(), config.error().message));
+  return config;
+}
+
 // What an engine will take for a folder is not ours to compute: its files, something on top, and
 // what its conversations would take in a plain cache.
 Result<void> fill_folder(api::PreflightAnswer& answer, const api::RunnerSpec& spec,
                          const model::ModelFileSet& files) {
-  const auto text = platform::read_whole(files.first / "config.json", kConfigBytesMax);
-  if (!text) return fail(text.error());
-  const auto config = api::parse_model_config(*text);
-  if (!config) {
-    return fail(Code::Unprocessable, fmt::format("{}: {}", (files.first / "config.json").string(),
-                                                 config.error().message));
-  }
+  const auto config = read_config(files.first);
+  if (!config) return fail(config.error());
   answer.folder = answer.estimated = true;
   answer.architecture = config->architecture;
   answer.quantization = config->quantization;
-  answer.context_trained = static_cast<int>(std::min<std::int64_t>(config->context, 1 << 30));
+  answer.context_trained = at_most(config->context);
   answer.context = spec.context > 0 ? spec.context : answer.context_trained;
   answer.advice = api::module_warning(*config);
   answer.weights_bytes = files.bytes;
@@ -92,8 +102,7 @@ Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
   if (!header) return fail(header.error());
   answer.architecture = header->architecture;
   answer.quantization = header->quantization;
-  answer.context_trained =
-      static_cast<int>(std::min<std::int64_t>(header->context_trained, 1 << 30));
+  answer.context_trained = at_most(header->context_trained);
   if (header->small_quantized > 0) {
     answer.advice = fmt::format(
         "{} small matrices (fewer than 64 rows, like {}) are quantised, which costs quality and "
@@ -210,6 +219,18 @@ api::ModelList answer_list_models(const api::ListModels& question) {
     file.path = found.path;
     file.bytes = found.files.bytes;
     file.parts = static_cast<int>(found.files.parts.size());
+    file.folder = found.folder;
+    if (found.folder) {
+      const auto config = read_config(found.files.first);
+      if (!config) {
+        file.error = config.error().message;
+        continue;
+      }
+      file.architecture = config->architecture;
+      file.quantization = config->quantization;
+      file.context_trained = at_most(config->context);
+      continue;
+    }
     const auto header = model::read_gguf_header(found.files.first);
     if (!header) {
       file.error = header.error().message;
@@ -217,8 +238,7 @@ api::ModelList answer_list_models(const api::ListModels& question) {
     }
     file.architecture = header->architecture;
     file.quantization = header->quantization;
-    file.context_trained =
-        static_cast<int>(std::min<std::int64_t>(header->context_trained, 1 << 30));
+    file.context_trained = at_most(header->context_trained);
   }
   return list;
 }

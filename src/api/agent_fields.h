@@ -212,6 +212,7 @@ void fields(V& v, Is<ModelFile> auto& m) {
   v("architecture", m.architecture);
   v("quantization", m.quantization);
   v("context_trained", m.context_trained);
+  v("folder", m.folder);
   v("error", m.error);
 }
 

@@ -194,6 +194,7 @@ struct ModelFile {
   std::string architecture = {};
   std::string quantization = {};
   int context_trained = 0;
+  bool folder = false;     // config.json and *.safetensors, for engines that are not ours
   std::string error = {};  // why it cannot be loaded; empty if it can
 };
 struct ModelList {

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kListMax = 100'000;
 
 bool same_file(const ModelFile& a, const ModelFile& b) {
-  return a.bytes == b.bytes && a.parts == b.parts && a.architecture == b.architecture &&
-         a.quantization == b.quantization;
+  return a.folder == b.folder && a.bytes == b.bytes && a.parts == b.parts &&
+         a.architecture == b.architecture && a.quantization == b.quantization;
 }
 
 json::Array names_array(const std::vector<std::string>& names) {
@@ -27,6 +27,7 @@ json::Object model_object(const FoundModel& model) {
   json::Object out{{"model", model.file.path},
                    {"size_bytes", model.file.bytes},
                    {"parts", model.file.parts},
+                   {"folder", model.file.folder},
                    {"family", model.file.architecture},
                    {"quantization", model.file.quantization},
                    {"context_trained", model.file.context_trained},
@@ -62,6 +63,7 @@ FoundModel read_model(json::Reader reader) {
   FoundModel out;
   out.file.path = reader.string("model").value_or("");
   out.file.bytes = reader.integer("size_bytes", 0, INT64_MAX).value_or(0);
+  out.file.folder = reader.boolean("folder").value_or(false);
   out.file.architecture = reader.string("family").value_or("");
   out.file.quantization = reader.string("quantization").value_or("");
   out.file.error = reader.string("error").value_or("");
@@ -222,7 +224,7 @@ void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster
                    const std::string& model) {
   const NodePreflight* usual = usual_file(nodes);
   const auto copy_to = [&](const std::string& node) {
-    if (model.starts_with('/'))
+    if (model.starts_with('/') || usual->answer.folder)
       return fmt::format("copy {} there as it is on node {}", model, usual->node);
     return fmt::format("flotilla model sync {} {} --node {}: the file of node {}", cluster, model,
                        node, usual->node);

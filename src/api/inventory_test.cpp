@@ -110,6 +110,10 @@ TEST(Preflight, EachRowThatFailsHasOneFix) {
   EXPECT_TRUE(nodes[3].fits());
   compare_nodes(nodes, "lab", "/models/m.gguf");
   EXPECT_EQ(nodes[2].fix, "copy /models/m.gguf there as it is on node good");
+  nodes[0].answer.folder = true;  // which we do not copy
+  compare_nodes(nodes, "lab", "weights");
+  EXPECT_EQ(nodes[2].fix, "copy weights there as it is on node good");
+  nodes[0].answer.folder = false;
   nodes[1].answer.metal_bytes = 100;
   compare_nodes(nodes, "lab", "m.gguf");
   EXPECT_NE(nodes[1].fix.find("iogpu.wired_limit_mb=1024"), std::string::npos) << nodes[1].fix;

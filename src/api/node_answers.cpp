@@ -87,6 +87,8 @@ std::string to_json(const NodeTest& test) {
                                     {"reachable", true},
                                     {"version", test.version},
                                     {"outdated", test.outdated},
+                                    {"model", test.model},
+                                    {"engine", test.engine},
                                     {"took_ms", test.took_ms}});
 }
 

@@ -32,6 +32,8 @@ struct NodeTest {
   std::string node;
   std::string version;
   bool outdated = false;
+  std::string model;   // of an http node: what its server serves it as
+  std::string engine;  // of an http node: whose it is, if it says so
   double took_ms = 0;
 };
 std::string to_json(const NodeTest& test);

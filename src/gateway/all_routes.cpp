@@ -33,6 +33,7 @@ void add_all_routes(http::Router& router, Service& service) {
   add_node_routes(router, service);
   add_history_routes(router, service);
   add_bench_routes(router, service);
+  add_stream_routes(router, service);
   add_usage_routes(router, service);
   router.add("GET", "/openapi.json", [&service](http::Exchange& exchange, http::PathParams) {
     return show_openapi(service, exchange);

@@ -303,6 +303,7 @@ Awaitable<void> Control::write_event(store::StoredEvent event) {
   auto write = [this, event = std::move(event)] { return store_.add_event(event); };
   const auto written = co_await on_disk(std::move(write));
   --events_waiting_;
+  ++events_noted_;
   if (!written) log::error("{}", written.error().message);
 }
 

@@ -97,6 +97,7 @@ class Control {
   Task<std::vector<store::StoredEvent>> events(int most);
   // Written beside; a failure is only logged, and so is what comes while 1,000 wait for the disk.
   void note_event(store::StoredEvent event);
+  std::uint64_t events_noted() const { return events_noted_; }  // counts those written down
 
   // Grows with each change that status shows.
   std::uint64_t version() const;
@@ -153,6 +154,7 @@ class Control {
   std::map<std::string, api::ClusterSpec> clusters_;
   std::map<std::string, Work> under_way_;  // by alias, or "cluster ID"
   std::size_t events_waiting_ = 0;         // for the disk
+  std::uint64_t events_noted_ = 0;
   std::uint64_t changes_ = 0;
   boost::asio::steady_timer changed_;  // cancelled at each change: who waits looks again
 };

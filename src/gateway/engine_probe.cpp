@@ -6,6 +6,7 @@
 
 #include "api/engine_template.h"
 #include "gateway/gather.h"
+#include "gateway/relay.h"
 
 namespace flotilla::gateway {
 namespace {
@@ -29,6 +30,12 @@ void be_known(api::ForeignEngine& engine, std::string_view name) {
   engine.salts_cache = shipped->salts_cache;
   engine.lacks = shipped->lacks;
   std::erase(engine.lacks, "tools");
+}
+
+// Which of the things that an operator has said of it may be wrong.
+const char* doubtful(int status, const char* if_missing) {
+  if (status == 401 || status == 403) return "key";
+  return status == 404 ? if_missing : "";
 }
 
 }  // namespace
@@ -67,14 +74,18 @@ Task<void> EngineProbe::list_models() {
   const auto answer = co_await client_.fetch(std::move(asked), kHealthLimit, kBytesMax);
   if (!answer) co_return fail(answer.error());
   if (answer->status != 200) {
-    co_return fail(Code::Unavailable,
-                   fmt::format("GET {}/models answered {}", engine_.where, answer->status));
+    co_return fail(
+        Error{.code = Code::Unavailable,
+              .message = fmt::format("GET {}/models answered {}", engine_.where, answer->status),
+              .reason = doubtful(answer->status, "path")});
   }
   const api::ListedModel model = api::first_model(answer->body);
   if (engine_.model.empty()) engine_.model = model.id;
   if (engine_.model.empty()) {
-    co_return fail(Code::Unavailable,
-                   fmt::format("{}/models lists no model; set upstream_model", engine_.where));
+    co_return fail(
+        Error{.code = Code::Unavailable,
+              .message = fmt::format("{}/models lists no model; set upstream_model", engine_.where),
+              .reason = "model"});
   }
   if (engine_.name.empty()) be_known(engine_, api::engine_of_owner(model.owned_by));
   co_return Result<void>{};
@@ -88,7 +99,10 @@ Task<void> EngineProbe::answers(std::string text, int tokens) {
   asked.body = api::probe_chat_body(engine_, text, tokens);
   const auto answer = co_await client_.fetch(std::move(asked), kAnswerLimit, kBytesMax);
   if (!answer) co_return fail(answer.error());
-  co_return api::check_probe_answer(answer->status, answer->body);
+  auto whole = api::check_probe_answer(answer->status, answer->body);
+  if (!whole && answer->status != 200) whole.error().reason = doubtful(answer->status, "model");
+  if (!whole) hide(whole.error().message, engine_.api_key);
+  co_return whole;
 }
 
 // Prompts of different lengths: at one position each even an engine that knows only one position
@@ -110,8 +124,10 @@ Task<cluster::ReplicaInfo> EngineProbe::meet(int width) {
   }
   const auto one = co_await answers("hi", 1);
   if (!one) {
-    co_return fail(Code::Unavailable, fmt::format("{} does not answer a one-token request: {}",
-                                                  engine_.where, one.error().message));
+    co_return fail(Error{.code = Code::Unavailable,
+                         .message = fmt::format("{} does not answer a one-token request: {}",
+                                                engine_.where, one.error().message),
+                         .reason = one.error().reason});
   }
   cluster::ReplicaInfo info;
   info.external = true;

@@ -15,7 +15,9 @@ class EngineProbe {
   // `client`: of its API's base. Both outlive the probe; what it finds out goes into `engine`.
   EngineProbe(Executor executor, http::Client& client, api::ForeignEngine& engine);
 
-  // It answers at its health check or lists its models. Error::reason "connect": nobody is there.
+  // It answers at its health check or lists its models. Error::reason "connect": nobody is there;
+  // "key": it wants one, or another; "path": what is asked is not there; "model": it is named wrong
+  // or not at all.
   Task<void> health();
   // It has answered a request for one token and, for a width above 1, two at the same time: whole,
   // else its width is 1 and the reason is told.

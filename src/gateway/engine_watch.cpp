@@ -24,6 +24,24 @@ Awaitable<void> pause(Executor executor, std::chrono::milliseconds time) {
 
 }  // namespace
 
+Result<EngineWay> way_to(const api::NodeSpec& node) {
+  auto parsed = http::parse_url(node.url);
+  if (!parsed) return fail(parsed.error());
+  EngineWay way{.endpoint = std::move(*parsed)};
+  if (way.endpoint.base_path.empty()) way.endpoint.base_path = "/v1";  // as people write it
+  way.endpoint.address = node.address;
+  return way;
+}
+
+api::ForeignEngine engine_at(const api::NodeSpec& node) {
+  return {.name = {},
+          .where = node.url,
+          .api_key = node.api_key,
+          .model = node.upstream_model,
+          .health = {},
+          .lacks = {}};
+}
+
 Awaitable<void> serve_engine(std::shared_ptr<PoolRuntime> pool,
                              std::shared_ptr<LaunchRuntime> launch, EngineWay way,
                              std::chrono::milliseconds watchdog) {

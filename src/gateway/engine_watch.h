@@ -15,6 +15,10 @@ struct EngineWay {
   std::int64_t model_bytes = 0;
 };
 
+// To the server that an http node is, and what its node says of it. InvalidArgument: its url.
+Result<EngineWay> way_to(const api::NodeSpec& node);
+api::ForeignEngine engine_at(const api::NodeSpec& node);
+
 // A foreign engine as the replica of a launch, whose `engine` is set: ready once it has answered,
 // then asked again for as long as the launch lives. What it says and the bytes of its answers are
 // its heartbeats, so that the pool sees a hang; a server elsewhere that refuses connections is lost

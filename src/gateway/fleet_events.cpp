@@ -104,28 +104,20 @@ void Fleet::take(Machine& machine, const api::ReplicaSpawned& spawned) {
 void Fleet::serve_http_node(const std::shared_ptr<PoolRuntime>& pool,
                             const std::shared_ptr<LaunchRuntime>& launch,
                             const api::NodeSpec& node) {
-  const auto parsed = http::parse_url(node.url);
-  if (!parsed) {
+  auto way = way_to(node);
+  if (!way) {
     // The brain is told from the event loop: it is in the middle of handing out actions.
     boost::asio::post(options_.executor,
-                      [pool, launch = launch->launch, reason = parsed.error().message] {
+                      [pool, launch = launch->launch, reason = way.error().message] {
                         pool->brain().on_start_failed(launch, reason, pool->now());
                         pool->pump();
                       });
     return;
   }
-  EngineWay way{.endpoint = *parsed};
-  if (way.endpoint.base_path.empty()) way.endpoint.base_path = "/v1";  // as people write it
-  way.endpoint.address = node.address;
-  launch->engine = api::ForeignEngine{.name = {},
-                                      .where = node.url,
-                                      .api_key = node.api_key,
-                                      .model = node.upstream_model,
-                                      .health = {},
-                                      .lacks = {}};
+  launch->engine = engine_at(node);
   boost::asio::co_spawn(
       options_.executor,
-      serve_engine(pool, launch, std::move(way), options_.knobs->replica_watchdog),
+      serve_engine(pool, launch, std::move(*way), options_.knobs->replica_watchdog),
       boost::asio::detached);
 }
 

@@ -84,16 +84,12 @@ class ForeignAnswer {
 
 }  // namespace
 
-namespace {
-
 void hide(std::string& text, std::string_view secret) {
   constexpr std::string_view kHidden = "(hidden)";
   if (secret.empty()) return;
   for (std::size_t at = 0; (at = text.find(secret, at)) != std::string::npos; at += kHidden.size())
     text.replace(at, secret.size(), kHidden);
 }
-
-}  // namespace
 
 RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key) {
   using Kind = RelayEnd::Kind;

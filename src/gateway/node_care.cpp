@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "gateway/engine_probe.h"
+#include "gateway/engine_watch.h"
 #include "nodes/child_run.h"
 #include "nodes/host_keys.h"
 #include "platform/cpu_info.h"
@@ -165,6 +167,45 @@ Awaitable<bool> restart_agent(CareOptions care, std::shared_ptr<Machine> machine
   co_return up;
 }
 
+// What of the node's description to look at again.
+const char* remedy(const api::NodeSpec& node, const Error& error) {
+  if (error.reason == "connect" || error.code == Code::DeadlineExceeded)
+    return "start the server there, let it listen at more than its own machine's 127.0.0.1, or "
+           "correct url";
+  if (error.reason == "key" && node.api_key.empty()) return "it wants a key: set api_key";
+  if (error.reason == "key") return "correct api_key";
+  if (error.reason == "path")
+    return "correct url: it ends where /models and /chat begin, often /v1";
+  if (error.reason == "model") return "set upstream_model to a name that it knows";
+  return "look at its log; correct url or upstream_model";
+}
+
+// A server that is not ours answers what a replica is asked before it serves.
+Task<api::NodeTest> test_server(CareOptions care, api::NodeSpec node) {
+  const Instant began = care.clock->now();
+  auto way = way_to(node);
+  if (!way) co_return fail(way.error());
+  api::ForeignEngine engine = engine_at(node);
+  http::Client client(care.executor, std::move(way->endpoint));
+  EngineProbe probe(care.executor, client, engine);
+  auto whole = co_await probe.health();
+  if (whole) {
+    const auto met = co_await probe.meet(1);
+    if (!met) whole = fail(met.error());
+  }
+  if (!whole) {
+    co_return fail(Code::Unprocessable,
+                   fmt::format("node {}: {}; {}", node.id, whole.error().message,
+                               remedy(node, whole.error())));
+  }
+  api::NodeTest test;
+  test.node = node.id;
+  test.model = engine.model;
+  test.engine = engine.name;
+  test.took_ms = to_s(care.clock->now() - began) * 1000;
+  co_return test;
+}
+
 }  // namespace
 
 Task<api::NodeTest> test_node(CareOptions care, api::NodeSpec node) {
@@ -175,7 +216,7 @@ Task<api::NodeTest> test_node(CareOptions care, api::NodeSpec node) {
     test.version = care.version;
     co_return test;
   }
-  if (auto may = needs_ssh(node, "test"); !may) co_return fail(may.error());
+  if (node.transport == "http") co_return co_await test_server(care, std::move(node));
   auto command = nodes::ssh_flotilla(ssh_target(node), {"version"});
   const auto said = co_await run_there(care, node, std::move(command), kQuick);
   if (!said) co_return fail(said.error());

@@ -104,6 +104,8 @@ http::Request runner_request(const ChatJob& job, const LaunchRuntime& place, Ins
 // The whole of a refusal's body, at most 1 MiB, and what it means: a status that says the request
 // is at fault is passed on, any other is the replica's failure.
 Awaitable<RelayEnd> read_refusal(http::ClientStream& stream);
+// What an engine says may hold the key that it was asked with: that is not shown on.
+void hide(std::string& text, std::string_view secret);
 // A foreign engine's, in our form: its key, its model's name and its paths are no client's doing.
 // What it says of our key for it is left out.
 RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key);

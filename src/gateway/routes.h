@@ -102,6 +102,7 @@ Result<Caller> has_entered(Service& service, const http::Request& request);
 Result<void> may_administer(Service& service, const http::Request& request);
 // POST /v1/chat/completions, of whatever form the client's request was, and who may enter with it.
 Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller);
+Error no_cluster(const std::string& id);
 // What there is not, or not for this caller: which of both is not told.
 Error unknown_model(const Service& service, const std::string& model, const Caller& caller);
 

@@ -1,31 +1,16 @@
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include "api/admin.h"
 #include "api/declared.h"
 #include "api/error_body.h"
-#include "gateway/history.h"
 #include "gateway/routes.h"
 #include "gateway/status.h"
-#include "gateway/transfers.h"
-#include "http/sse.h"
 
 namespace flotilla::gateway {
 namespace {
 
 using http::Exchange;
 using http::PathParams;
-
-constexpr std::chrono::milliseconds kLook{100};  // at most ten events a second
-constexpr std::chrono::milliseconds kLiveFigures{
-    500};  // rates and bytes move while work is under way
-constexpr std::chrono::seconds kHeartbeat{2};
-
-Error no_cluster(const std::string& id) {
-  return Error{.code = Code::NotFound,
-               .message = fmt::format("there is no cluster \"{}\"; PUT /admin/clusters/{} makes it",
-                                      id, id)};
-}
 
 Awaitable<void> administer(Service& service, Exchange& exchange, PathParams params,
                            AdminRoute route) {
@@ -147,77 +132,6 @@ Task<http::Response> show_status(Service& service, http::Request, PathParams par
   co_return http::json_response(200, api::status_json(cluster_status(service.control, *cluster)));
 }
 
-std::string overview(const Service& service) {
-  std::vector<api::ClusterStatus> clusters;
-  for (const api::ClusterSpec& cluster : service.control.clusters()) {
-    clusters.push_back(cluster_status(service.control, cluster));
-  }
-  std::string json = api::overview_json(service.version, service.endpoint, clusters);
-  json.back() = ',';  // more members
-  return fmt::format(R"({}"login":{},"history":{},"transfers":{}}})", json,
-                     service.guard.has_token(), service.history.newest_json(),
-                     api::transfers_array(service.transfers.list()));
-}
-
-bool figures_move(const Service& service) {
-  if (service.transfers.running()) return true;
-  for (const auto& pool : service.control.pools()) {
-    const auto snapshot = pool->brain().snapshot(pool->now());
-    if (snapshot.in_flight > 0 || snapshot.tokens_per_s > 0 ||
-        snapshot.replicas_live < snapshot.replicas_total)
-      return true;
-  }
-  return false;
-}
-
-// Pushes `text` on change, at most every 100 ms, and every 2 s at least, until the reader goes away
-// the log-in ends or the server shuts down. `text` empty = the thing is gone.
-Awaitable<void> push(Service& service, Exchange& exchange, std::function<std::string()> text) {
-  boost::asio::steady_timer timer(service.executor);
-  exchange.on_client_gone([&timer] { timer.cancel(); });
-  http::Headers headers = http::event_stream_headers();
-  bool open = co_await exchange.start(200, std::move(headers));
-  std::uint64_t shown = ~service.control.version();
-  Instant pushed{};
-  while (open && !exchange.client_gone() && !service.draining) {
-    const Instant now = service.clock.now();
-    const bool changed = service.control.version() != shown;
-    const bool moved = now - pushed >= kLiveFigures && figures_move(service);
-    if (changed || moved || now - pushed >= kHeartbeat) {
-      shown = service.control.version();
-      pushed = now;
-      if (service.guard.login_ended(exchange.request(), now)) break;
-      const std::string json = text();
-      if (json.empty()) break;
-      const std::string event = http::sse_event(json);
-      open = co_await exchange.write(event);
-    }
-    timer.expires_after(kLook);
-    co_await timer.async_wait(kAwait);
-  }
-  if (open) co_await exchange.finish();
-}
-
-Awaitable<void> stream_cluster(Service& service, Exchange& exchange, PathParams params) {
-  const std::string id = params["c"];
-  if (service.control.find_cluster(id) == nullptr) {
-    Error error = no_cluster(id);
-    co_await answer_problem(exchange, std::move(error));
-    co_return;
-  }
-  std::function<std::string()> text = [&service, id] {
-    const api::ClusterSpec* cluster = service.control.find_cluster(id);
-    return cluster == nullptr ? std::string()
-                              : api::status_json(cluster_status(service.control, *cluster));
-  };
-  co_await push(service, exchange, std::move(text));
-}
-
-Awaitable<void> stream_all(Service& service, Exchange& exchange, PathParams) {
-  std::function<std::string()> text = [&service] { return overview(service); };
-  co_await push(service, exchange, std::move(text));
-}
-
 Awaitable<void> administer_stream(Service& service, Exchange& exchange, PathParams params,
                                   AdminStream stream) {
   const auto may = may_administer(service, exchange.request());
@@ -230,6 +144,12 @@ Awaitable<void> administer_stream(Service& service, Exchange& exchange, PathPara
 }
 
 }  // namespace
+
+Error no_cluster(const std::string& id) {
+  return Error{.code = Code::NotFound,
+               .message = fmt::format("there is no cluster \"{}\"; PUT /admin/clusters/{} makes it",
+                                      id, id)};
+}
 
 Awaitable<void> answer_problem(Exchange& exchange, Error error) {
   http::Response response =
@@ -267,8 +187,6 @@ void add_admin_routes(http::Router& router, Service& service) {
   add("POST", "/admin/clusters/{c}/reload", reload);
   add("POST", "/admin/clusters/{c}/pools/{alias}/replicas/{node}/{action}", order_replica);
   add("GET", "/admin/clusters/{c}/status", show_status);
-  add_admin_stream(router, service, "/admin/clusters/{c}/status/stream", stream_cluster);
-  add_admin_stream(router, service, "/admin/stream", stream_all);
 }
 
 }  // namespace flotilla::gateway

@@ -50,13 +50,7 @@ api::NodeTelemetry telemetry_of(const Service& service, const api::NodeSpec& nod
 }
 
 Task<http::Response> list_nodes(Service& service, http::Request, PathParams) {
-  std::set<std::string> seen;
-  std::vector<api::NodeTelemetry> nodes;
-  for (const api::ClusterSpec& cluster : service.control.clusters()) {
-    for (const api::NodeSpec& node : service.control.nodes_of(cluster))
-      if (seen.insert(node.id).second) nodes.push_back(telemetry_of(service, node));
-  }
-  co_return http::json_response(200, api::nodes_json(nodes));
+  co_return http::json_response(200, nodes_now(service));
 }
 
 Task<http::Response> show_telemetry(Service& service, http::Request, PathParams params) {
@@ -68,6 +62,9 @@ Task<http::Response> show_telemetry(Service& service, http::Request, PathParams 
 Task<http::Response> test(Service& service, http::Request request, PathParams) {
   auto node = api::parse_node(request.body);
   if (!node) co_return fail(node.error());
+  // A key is never shown: a test of a stored node that leaves it out means the one that is stored.
+  const auto known = find_node(service, node->id);
+  if (known && node->api_key.empty() && known->url == node->url) node->api_key = known->api_key;
   const auto tested = co_await test_node(care_of(service), std::move(*node));
   if (!tested) co_return fail(tested.error());
   co_return http::json_response(200, api::to_json(*tested));
@@ -106,6 +103,16 @@ Task<http::Response> doctor(Service& service, http::Request request, PathParams)
 }
 
 }  // namespace
+
+std::string nodes_now(const Service& service) {
+  std::set<std::string> seen;
+  std::vector<api::NodeTelemetry> nodes;
+  for (const api::ClusterSpec& cluster : service.control.clusters()) {
+    for (const api::NodeSpec& node : service.control.nodes_of(cluster))
+      if (seen.insert(node.id).second) nodes.push_back(telemetry_of(service, node));
+  }
+  return api::nodes_json(nodes);
+}
 
 void add_node_routes(http::Router& router, Service& service) {
   add_admin_route(router, service, "GET", "/admin/nodes", list_nodes);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/operations.h"
-#include "gateway/routes.h"
+#include "gateway/routes_operator.h"
 
 // Settings, the audit, logs and conversations.
 namespace flotilla::gateway {
@@ -40,17 +40,9 @@ Task<http::Response> list_events(Service& service, http::Request request, PathPa
   int limit = kEventsListed;
   if (const auto asked = request.query("limit"))
     std::from_chars(asked->data(), asked->data() + asked->size(), limit);
-  const auto stored = co_await service.control.events(std::clamp(limit, 1, kEventsMax));
-  if (!stored) co_return fail(stored.error());
-  std::vector<api::EventShown> events;
-  for (const store::StoredEvent& event : *stored) {
-    events.push_back({.at_unix_ms = event.at_unix_ms,
-                      .who = event.who,
-                      .action = event.action,
-                      .status = event.status,
-                      .detail = event.detail});
-  }
-  co_return http::json_response(200, api::events_json(events));
+  auto events = co_await stored_events(service, std::clamp(limit, 1, kEventsMax));
+  if (!events) co_return fail(events.error());
+  co_return http::json_response(200, std::move(*events));
 }
 
 Task<http::Response> list_sessions(Service& service, http::Request, PathParams) {
@@ -173,6 +165,20 @@ Awaitable<void> show_log(Service& service, Exchange& exchange, PathParams) {
 }
 
 }  // namespace
+
+Task<std::string> stored_events(Service& service, int most) {
+  const auto stored = co_await service.control.events(most);
+  if (!stored) co_return fail(stored.error());
+  std::vector<api::EventShown> events;
+  for (const store::StoredEvent& event : *stored) {
+    events.push_back({.at_unix_ms = event.at_unix_ms,
+                      .who = event.who,
+                      .action = event.action,
+                      .status = event.status,
+                      .detail = event.detail});
+  }
+  co_return api::events_json(events);
+}
 
 void add_operation_routes(http::Router& router, Service& service) {
   add_admin_route(router, service, "GET", "/admin/settings", show_settings);

@@ -4,7 +4,7 @@
 
 #include "api/error_body.h"
 #include "api/request_record.h"
-#include "gateway/routes.h"
+#include "gateway/routes_operator.h"
 
 namespace flotilla::gateway {
 namespace {
@@ -31,10 +31,7 @@ std::size_t limit_of(const http::Request& request) {
 }
 
 Task<http::Response> list_requests(Service& service, http::Request request, PathParams) {
-  std::vector<const api::RequestRecord*> records;
-  const auto traces = service.requests.recent(limit_of(request));
-  for (const auto& trace : traces) records.push_back(&trace->record());
-  co_return http::json_response(200, api::requests_json(records));
+  co_return http::json_response(200, requests_now(service, limit_of(request)));
 }
 
 Task<http::Response> show_request(Service& service, http::Request, PathParams params) {
@@ -71,6 +68,13 @@ Awaitable<void> show_own_request(Service& service, Exchange& exchange, std::stri
 }
 
 }  // namespace
+
+std::string requests_now(const Service& service, std::size_t most) {
+  std::vector<const api::RequestRecord*> records;
+  const auto traces = service.requests.recent(most);
+  for (const auto& trace : traces) records.push_back(&trace->record());
+  return api::requests_json(records);
+}
 
 void add_request_routes(http::Router& router, Service& service) {
   add_admin_route(router, service, "GET", "/admin/requests", list_requests);

@@ -317,6 +317,12 @@ Task<api::Transfer> Transfers::begin(api::SyncSpec spec) {
                                                 "those that are there",
                                                 spec.cluster, spec.model, spec.cluster),
                          .param = "model"});
+  if (model->file.folder)
+    co_return fail(Code::Unprocessable,
+                   fmt::format("\"{0}\" is a model folder (config.json and *.safetensors); only "
+                               ".gguf files are copied. Bring it there yourself, for instance with "
+                               "rsync -a {0} HOST:FOLDER",
+                               spec.model));
   const auto copy = std::make_shared<Copy>(executor_);
   plan(*copy, *model, spec, all);
   api::CopyOrder order;

@@ -15,9 +15,10 @@ Headers event_stream_headers() {
           {"X-Accel-Buffering", "no"}};
 }
 
-std::string sse_event(std::string_view json) {
+std::string sse_event(std::string_view json, std::string_view name) {
   std::string out;
-  out.reserve(json.size() + 8);
+  out.reserve(json.size() + name.size() + 16);
+  if (!name.empty()) out.append("event: ").append(name).append("\n");
   out.append("data: ").append(json).append("\n\n");
   return out;
 }

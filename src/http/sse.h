@@ -11,8 +11,8 @@ namespace flotilla::http {
 // What a stream of events is sent with: not cached, and not held back by a proxy.
 Headers event_stream_headers();
 
-// "data: …\n\n"; `json` has no line break.
-std::string sse_event(std::string_view json);
+// "data: …\n\n", with a name "event: …" before it; `json` has no line break.
+std::string sse_event(std::string_view json, std::string_view name = {});
 std::string sse_comment(std::string_view text);
 
 // Cuts a byte stream into SSE blocks (each ends with an empty line), whatever the borders of the

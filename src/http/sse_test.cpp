@@ -16,6 +16,7 @@ struct Collect {
 
 TEST(Sse, writes_events_and_comments) {
   EXPECT_EQ(sse_event("{}"), "data: {}\n\n");
+  EXPECT_EQ(sse_event("{}", "nodes"), "event: nodes\ndata: {}\n\n");
   EXPECT_EQ(sse_comment("t 0 1,2"), ": t 0 1,2\n\n");
 }
 

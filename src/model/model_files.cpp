@@ -184,26 +184,41 @@ struct Scanner {
       entries.push_back(at->path());
     }
     std::sort(entries.begin(), entries.end());
+    // Where both lie our runner takes the .gguf.
+    if (depth > 0 && std::none_of(entries.begin(), entries.end(), is_gguf)) add_folder(directory);
     for (const fs::path& entry : entries) {
       if (fs::is_directory(entry, failed)) {
         if (depth < kDepthMax) visit(entry, depth + 1);
       } else if (is_gguf(entry) && !is_later_part(entry)) {
-        add(entry);
+        add_file(entry);
       }
     }
   }
 
-  void add(const fs::path& file) {
+  void add_file(const fs::path& file) {
     std::error_code failed;
     const fs::path real = fs::canonical(file, failed);
     if (failed || !is_inside(real, canonical)) return;
-    auto files = collect(file);
+    if (auto files = collect(file)) add(file, std::move(*files), false);
+  }
+
+  void add_folder(const fs::path& directory) {
+    auto files = folder_at(directory);
     if (!files) return;
+    std::error_code failed;
+    for (const fs::path& part : files->parts)
+      if (!is_inside(fs::canonical(part, failed), canonical)) return;
+    add(directory, std::move(*files), true);
+  }
+
+  void add(const fs::path& place, ModelFileSet files, bool folder) {
     if (scan.models.size() >= limit) {
       scan.truncated = true;
       return;
     }
-    scan.models.push_back({file.lexically_relative(root).string(), std::move(*files)});
+    scan.models.push_back({.path = place.lexically_relative(root).string(),
+                           .files = std::move(files),
+                           .folder = folder});
   }
 };
 
@@ -232,6 +247,7 @@ Result<ModelScan> scan_models(const fs::path& models_dir, std::size_t limit) {
   if (failed)
     return fail(Code::NotFound, fmt::format("{}: {}", models_dir.string(), failed.message()));
   scanner.visit(models_dir, 0);
+  std::ranges::sort(scanner.scan.models, {}, &FoundModel::path);
   return std::move(scanner.scan);
 }
 

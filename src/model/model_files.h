@@ -30,14 +30,15 @@ Result<ModelFileSet> find_model_folder(const std::string& model,
 struct FoundModel {
   std::string path;  // relative to models_dir
   ModelFileSet files;
+  bool folder = false;  // as find_model_folder finds it, in which no .gguf lies
 };
 struct ModelScan {
   std::vector<FoundModel> models;  // by path
   bool truncated = false;          // `limit` was reached
 };
 
-// Every model below models_dir, at most `limit` and 8 directories deep. Links that lead out of it
-// and what cannot be read are left out. Blocks on the disk.
+// Every model and model folder below models_dir, at most `limit` and 8 directories deep. Links that
+// lead out of it and what cannot be read are left out. Blocks on the disk.
 Result<ModelScan> scan_models(const std::filesystem::path& models_dir, std::size_t limit);
 
 }  // namespace flotilla::model

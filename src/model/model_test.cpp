@@ -193,6 +193,31 @@ TEST_F(ModelFiles, NoRelativePathLeadsOut) {
   EXPECT_TRUE(find_model("../models/in.gguf", dir_));
 }
 
+TEST_F(ModelFiles, AScanFindsFoldersOfWeightsToo) {
+  put("models/qwen-4bit/config.json", 2);
+  put("models/qwen-4bit/model-1.safetensors", 10);
+  put("models/qwen-4bit/model-2.safetensors", 5);
+  put("models/both/config.json");
+  put("models/both/w.safetensors");
+  put("models/both/w.gguf");
+  put("models/no-config/w.safetensors");
+  put("models/a.gguf");
+  put("secret/w.safetensors");
+  fs::create_directory(dir_ / "leads-out");
+  put("models/leads-out/config.json");
+  fs::create_symlink(root_ / "secret/w.safetensors", dir_ / "leads-out/w.safetensors");
+  const auto scan = scan_models(dir_, 100);
+  ASSERT_TRUE(scan);
+  std::vector<std::pair<std::string, bool>> found;
+  for (const FoundModel& one : scan->models) found.emplace_back(one.path, one.folder);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, bool>>{
+                       {"a.gguf", false}, {"both/w.gguf", false}, {"qwen-4bit", true}}));
+  EXPECT_EQ(scan->models[2].files.bytes, 15);
+  const auto loaded = find_model_folder("qwen-4bit", dir_);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->parts, scan->models[2].files.parts) << "what a load would take";
+}
+
 TEST_F(ModelFiles, AScanFindsAllOnceAndSurvivesRings) {
   put("models/b.gguf");
   put("models/deep/er/a.GGUF");

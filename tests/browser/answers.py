@@ -218,29 +218,28 @@ GPU = {
 
 
 def telemetry(node, **changes):
-    return (
-        200,
-        {
-            "node": node,
-            "label": node,
-            "transport": "local",
-            "host": "127.0.0.1",
-            "state": "up",
-            "reason": "",
-            "version": "0.1.0",
-            "platform": "linux-x86_64",
-            "outdated": False,
-            "round_trip_ms": 0.4,
-            "memory_total_bytes": 34_000_000_000,
-            "memory_available_bytes": 21_000_000_000,
-            "cpu_load": 5.2,
-            "cores": 8,
-            "replicas": [{"alias": "m", "node": node, "rss_bytes": 312_000_000}],
-            "gpus": [],
-        }
-        | changes,
-        0,
-    )
+    return {
+        "node": node,
+        "label": node,
+        "transport": "local",
+        "host": "127.0.0.1",
+        "state": "up",
+        "reason": "",
+        "version": "0.1.0",
+        "platform": "linux-x86_64",
+        "outdated": False,
+        "round_trip_ms": 0.4,
+        "memory_total_bytes": 34_000_000_000,
+        "memory_available_bytes": 21_000_000_000,
+        "cpu_load": 5.2,
+        "cores": 8,
+        "replicas": [{"alias": "m", "node": node, "rss_bytes": 312_000_000}],
+        "gpus": [],
+    } | changes
+
+
+def nodes(*entries):
+    return (200, {"nodes": list(entries)}, 0)
 
 
 def found_model(model, nodes, missing=(), differing=(), **changes):
@@ -248,6 +247,7 @@ def found_model(model, nodes, missing=(), differing=(), **changes):
         "model": model,
         "size_bytes": 4_680_000_000,
         "parts": 1,
+        "folder": False,
         "family": "llama",
         "quantization": "Q4_0",
         "context_trained": 8192,
@@ -277,6 +277,15 @@ MODELS = (
                         differing=["mini-d"],
                     ),
                     found_model("broken.gguf", ("mini-a",), error="not a GGUF file"),
+                    found_model(
+                        "odyssai/Qwen3.8-Flash-Next-Q6",
+                        ("mini-a",),
+                        missing=["mini-c", "mini-d"],
+                        folder=True,
+                        parts=9,
+                        family="qwen3_next",
+                        quantization="6bit",
+                    ),
                 ],
                 "nodes": [
                     *(looked_at(node) for node in MINIS),
@@ -444,6 +453,5 @@ def everything(stand_in):
         ("POST", "/admin/nodes/mini-a/trust"): TRUST,
         ("POST", "/admin/nodes/mini-a/bootstrap"): BOOTSTRAP,
     }
-    for node in ("local-1", "local-2", "mini-a", "mini-c", "mini-d"):
-        gpus = [GPU] if node == "mini-a" else []
-        stand_in.answers[("GET", f"/admin/nodes/{node}/telemetry")] = telemetry(node, gpus=gpus)
+    here = [telemetry(node) for node in ("local-1", "local-2", "mini-c", "mini-d")]
+    stand_in.answers[("GET", "/admin/nodes")] = nodes(*here, telemetry("mini-a", gpus=[GPU]))

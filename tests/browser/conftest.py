@@ -1,5 +1,6 @@
 """A real Chromium, and the page in it. Screenshots go to build/screenshots, to be looked at."""
 
+import contextlib
 import pathlib
 import tempfile
 
@@ -23,9 +24,8 @@ FLAGS = [
 SCREENSHOTS = pathlib.Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    """One browser for all tests: it takes a second to start, a fresh page takes none."""
+@contextlib.contextmanager
+def chromium_of_tests():
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -37,6 +37,13 @@ def chromium():
             yield driver
         finally:
             driver.quit()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for all tests: it takes a second to start, a fresh page takes none."""
+    with chromium_of_tests() as driver:
+        yield driver
 
 
 @pytest.fixture

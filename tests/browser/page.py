@@ -98,6 +98,19 @@ class Page:
         page puts it back when it is drawn next."""
         field.send_keys(Keys.CONTROL, "a", Keys.NULL, *words)
 
+    def tab_to(self, words, backwards=False):
+        """By the keyboard alone: on to what is known by these words."""
+        for _ in range(120):
+            here = self.driver.switch_to.active_element
+            if here.accessible_name.startswith(words):
+                return here
+            here.send_keys(Keys.SHIFT + Keys.TAB if backwards else Keys.TAB)
+        raise AssertionError(f"the Tab key does not lead to '{words}'")
+
+    def keys(self, *keys):
+        """To whatever has the focus."""
+        self.driver.switch_to.active_element.send_keys(*keys)
+
     def field(self, label, within="dialog"):
         def named():
             return [

@@ -108,6 +108,8 @@ def cluster(id="local", label="This machine", nodes=None, pools=(), loading=()):
     }
 
 
+# What the stream tells beside the fleet, and the routes that answer the same.
+TOLD_BESIDE = {"nodes": "/admin/nodes", "requests": "/admin/requests", "audit": "/admin/events"}
 HOLD = object()  # a chat answer waits here until the test says go_on
 BROKEN = {"choices": []}  # with it an answer ends without its mark
 
@@ -143,6 +145,7 @@ class StandIn:
         self._clusters = []
         self.history = []  # the newest sample of each pool and replica, as the stream has it
         self.transfers = []
+        self.login = self.keys = False  # an admin token is set, keys exist
         self.silent = False
         self.refusal = None  # (status, body) of the stream itself
         self.requests = []  # (method, path, body) of what the page sent
@@ -190,7 +193,8 @@ class StandIn:
             "version": "0.1.0",
             "endpoint": f"{self.url}/v1",
             "clusters": self._clusters,
-            "login": False,
+            "login": self.login,
+            "keys": self.keys,
             "history": self.history,
             "transfers": self.transfers,
         }
@@ -240,21 +244,33 @@ class StandIn:
         request.send_header("Connection", "close")
         request.end_headers()
         seen = None
+        told = {}
         try:
             while True:
                 with self._changed:
                     if self._version == seen:
-                        self._changed.wait(2)
+                        self._changed.wait(1)
                     seen = self._version
                     if seen == -1:
                         return
                     state = self.overview()
                 if not self.silent:
                     request.wfile.write(b"data: " + json.dumps(state).encode() + b"\n\n")
+                    request.wfile.write(self._news(told))
                     request.wfile.flush()
                 time.sleep(0.1)
         except (BrokenPipeError, ConnectionResetError):
             pass
+
+    def _news(self, told):
+        """Events with names, of what has changed since they were `told`."""
+        out = b""
+        for name, path in TOLD_BESIDE.items():
+            status, answer, _ = self.answers.get(("GET", path), (404, None, 0))
+            if status == 200 and told.get(name) != answer:
+                told[name] = copy.deepcopy(answer)
+                out += f"event: {name}\ndata: {json.dumps(answer)}\n\n".encode()
+        return out
 
     def _change(self, request):
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))

@@ -17,6 +17,7 @@ def model(path, **changes):
         "model": path,
         "size_bytes": 4_680_000_000,
         "parts": 1,
+        "folder": False,
         "family": "llama",
         "quantization": "Q4_K_M",
         "context_trained": 131072,
@@ -64,6 +65,7 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
         model("Llama-3.1-8B.gguf"),
         model("Qwen2.5-1.5B.gguf", quantization="Q8_0", family="qwen2", missing=["local-2"]),
         model("broken.gguf", error="not a GGUF file"),
+        model("odyssai/Qwen3.8-Flash-Next-Q6", folder=True, family="qwen3_next", parts=9),
     )
     nodes = [line("local-1", 6 * GIB, 9 * GIB), line("local-2", 6 * GIB, 4 * GIB)]
     stand_in.answers[PREFLIGHT] = verdict(False, "local-2", *nodes)
@@ -71,14 +73,16 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     page.wait_text(".model-choices", "llama · Q4_K_M · 4.7 GB · on all 2 nodes")
     assert "missing on local-2" in page.text(".model-choice:nth-child(2)")
     assert "not a GGUF file" in page.text(".model-choice:nth-child(3)")
+    assert "qwen3_next · Q4_K_M · folder" in page.text(".model-choice:nth-child(4)")
     page.click(".model-choice:first-child input")
     page.wait_text(".preflight", "local-2 decides: does not fit: needs 6.00 GiB")
     assert page.text('[data-node="local-1"]').endswith("fits")
     assert page.complaints_of_axe() == []
     page.screenshots("load-dialog")
-    stand_in.answers[PREFLIGHT] = verdict(True, "local-1", nodes[0])
+    stand_in.answers[PREFLIGHT] = (*verdict(True, "local-1", nodes[0])[:2], 0.5)
     page.field("Context").send_keys("2048")
-    page.wait_text(".preflight", "Tightest on local-1")
+    page.wait_text(".preflight[aria-busy=true]", "this is the old answer")
+    page.wait_text(".preflight[aria-busy=false]", "Tightest on local-1")
     asked = [path for _, path, _ in stand_in.requests if "preflight" in path]
     assert asked[-1].endswith("?model=Llama-3.1-8B.gguf&batch=true&context=2048")
     page.press("Load", "dialog")

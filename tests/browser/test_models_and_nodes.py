@@ -21,6 +21,9 @@ def test_a_model_goes_to_the_nodes_that_are_chosen(page, stand_in):
     page.wait_text(row, "mini-c lacks it")
     assert "mini-d another file" in page.text(row) and "mini-b not asked" in page.text(row)
     assert "Copy" not in page.text('[data-model="Meta-Llama-3.1-8B.Q4_0.gguf"]').split()
+    folder = page.text('[data-model="odyssai/Qwen3.8-Flash-Next-Q6"]')
+    assert "folder of weights, for an engine that is not ours qwen3_next · 6bit" in folder
+    assert "Copy" not in folder.split()
     page.press("Copy Qwen2.5-1.5B.Q8_0.gguf")
     assert page.field("mini-c").is_selected() and not page.field("mini-d").is_selected()
     page.field("mini-d").click()
@@ -38,6 +41,9 @@ def test_a_copy_shows_how_far_it_is_and_is_cancelled(page, stand_in):
     page.wait_text('[data-transfer="t1"]', "720 MB of 1.9 GB 61.0 MB/s copying, 20 s to go")
     asked = len([r for r in stand_in.requests if r[1] == "/admin/models"])
     page.press("Cancel the copy of Qwen2.5-1.5B.Q8_0.gguf")
+    page.wait_text("dialog", "the next copy goes on from there")
+    assert stand_in.orders == []
+    page.press("Cancel the copy", "dialog")
     cancelled = ("DELETE", "/admin/transfers/t1", {})
     page.wait("it was sent", lambda: cancelled in stand_in.requests)
     stand_in.transfers = [answers.transfer("failed", state="failed", error="its disk is full")]

@@ -44,7 +44,9 @@ def test_replica_is_told_what_to_do_after_its_effect_was_said(page, stand_in, ac
 
 
 def test_drained_replica_is_offered_to_resume_and_a_refusal_stays(page, stand_in):
-    manage(page, stand_in, state="drained", live=False)
+    manage(page, stand_in, state="draining")
+    page.wait_text("dialog", "drained")
+    assert page.pills(ALIAS) == "replica, 1 drained · batch"
     stand_in.answers[("POST", f"{PATH}/resume")] = (409, {"detail": "it is being restarted"}, 0)
     page.press("Resume", "dialog")
     page.wait_text(".refusal", "it is being restarted")
@@ -53,8 +55,33 @@ def test_drained_replica_is_offered_to_resume_and_a_refusal_stays(page, stand_in
     assert page.field("Replica", ".log-panel").get_attribute("value") == f"{ALIAS} on local-1"
 
 
+def test_model_is_reloaded_after_saying_what_that_does(page, stand_in):
+    stand_in.show(cluster(pools=[pool(replicas=[replica(0, busy_count=3), replica(1)])]))
+    page.open(stand_in.url)
+    page.press(f"Reload {ALIAS}")
+    page.wait_text("dialog", "New replicas come up beside the old ones where memory allows")
+    assert "3 running requests may finish first; none fails." in page.text("dialog")
+    assert page.complaints_of_axe() == []
+    page.screenshots("dialog-reload")
+    model = page.field("Model")
+    page.fill(model, " ")
+    page.press("Reload", "dialog")
+    page.wait_text("dialog", "The path of a .gguf file or a model folder.")
+    assert stand_in.orders == []
+    page.fill(model, "/models/next.gguf")
+    page.field("Batch").click()
+    path = ("POST", "/admin/clusters/local/reload")
+    stand_in.answers[path] = (422, {"detail": "local-2 has no '/models/next.gguf'"}, 0)
+    page.press("Reload", "dialog")
+    page.wait_text(".notice", "local-2 has no '/models/next.gguf'")
+    asked = {"alias": ALIAS, "model": "/models/next.gguf", "batch": False}
+    assert stand_in.orders == [(*path, asked)]
+
+
 def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stand_in):
-    stand_in.show(cluster(nodes=[node("local-1"), node("far", transport="http")]))
+    far = replica(1, node="far", busy_count=2)
+    nodes = [node("local-1"), node("far", transport="http")]
+    stand_in.show(cluster(nodes=nodes, pools=[pool(replicas=[replica(0), far])]))
     stand_in.answers[("GET", "/admin/clusters/local")] = (200, SPEC, 0)
     page.open(stand_in.url)
     page.press("Edit This machine")
@@ -70,6 +97,7 @@ def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stan
     page.screenshots("edit-cluster")
     page.field("Address", third).send_keys("http://mini:8080/v1")
     page.press("Take out far")
+    page.wait_text("dialog", "far leaves: 2 running requests may finish first")
     page.press("Save", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     method, path, body = stand_in.orders[-1]

@@ -2,6 +2,7 @@
 
 import json
 
+import answers
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -17,7 +18,7 @@ def test_pool_row_has_its_pills_figures_and_one_line_a_replica(page, stand_in):
             pools=[
                 pool(
                     replicas=[
-                        replica(0, busy_count=5, tokens_per_s=120.4),
+                        replica(0, busy_count=5, tokens_per_s=120.4, restarts=2),
                         replica(1, busy_count=9, tokens_per_s=150.0),
                     ],
                     queue_depth=4,
@@ -25,8 +26,16 @@ def test_pool_row_has_its_pills_figures_and_one_line_a_replica(page, stand_in):
             ]
         )
     )
+    stand_in.history = [answers.sample(ALIAS, answers.END, node="local-1", ttft_p50_ms=84.4)]
     page.open(stand_in.url)
     page.wait_pills(ALIAS, "replica · batch")
+    page.find(".pills .tip:first-child .pill").send_keys("")
+    page.wait_text(".pills .tip:first-child .tip-box", "2 copies of the model, one per node")
+    page.find(".pills .tip:last-child .pill").send_keys("")
+    page.wait_text(".pills .tip:last-child .tip-box", "up to 8 sequences together")
+    facts = page.text('[data-replica="local-1"] .replica-note')
+    assert facts == "first token 84 ms · 312 MB memory · 2 restarts"
+    page.wait("a sparkline", lambda: page.find_all('[data-replica="local-1"] .wake-line'))
     assert page.text('[data-part="tokens-per-s"]') == "270 tokens/s"
     assert page.text('[data-part="in-flight"]') == "14 in flight"
     assert page.text('[data-part="queue-depth"]') == "4 in queue"
@@ -111,7 +120,11 @@ def test_load_shows_bytes_rate_time_left_and_stall_of_each_node(page, stand_in):
     )
     page.open(stand_in.url)
     page.wait_text(".loader", "about 1 min 01 s to go")
-    assert page.text(".load-node:first-child") == "local-1 40.0 MB of 80.0 MB 9.5 MB/s loading"
+    line = "local-1 40.0 MB of 80.0 MB 9.5 MB/s loading, 5 s to go"
+    assert page.text(".load-node:first-child") == line
+    for width in (1100, 820, 360):
+        page.size(width, 900)
+        assert page.text(".load-node:first-child") == line, width
     assert page.find(".load-node .bar").get_attribute("aria-valuenow") == "50"
     assert "stalled" in page.text(".load-node:last-child")
 
@@ -198,14 +211,31 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     page.field("Host").send_keys("mini-a.lan")
     refused = {"detail": "Permission denied; run: ssh-copy-id mini-a.lan"}
     stand_in.answers[("POST", "/admin/nodes/test")] = (422, refused, 0)
-    page.press("Test", "dialog")
-    page.wait_text("dialog", "run: ssh-copy-id mini-a.lan")
+    page.press("Test minis-1", "dialog")
+    page.wait_text("dialog .refusal", "run: ssh-copy-id mini-a.lan")
+    page.press("Copy the error", "dialog .node-test")
+    page.wait_text("dialog .node-test", "Copied")
+    page.click("dialog .node-more summary")
+    page.field("Port").send_keys("70000")
+    page.wait_text("dialog", "A whole number from 1 to 65535, or empty.")
     assert page.complaints_of_axe() == []
     page.screenshots("dialog-add-machine")
     page.press("Add cluster", "dialog")
+    assert not stand_in.orders[1:], "with a wrong port nothing is sent"
+    page.fill(page.field("Port"), "2222")
+    page.field("User").send_keys("ops")
+    page.wait("what was said of another way is gone", lambda: not page.find_all("dialog .refusal"))
+    tested = {"node": "minis-1", "reachable": True, "version": "0.1.0", "outdated": False}
+    tested |= {"model": "", "engine": "", "took_ms": 210.4}
+    stand_in.answers[("POST", "/admin/nodes/test")] = (200, tested, 0)
+    page.press("Test minis-1", "dialog")
+    page.wait_text("dialog .node-test", "It answers: flotilla 0.1.0, after 210 ms.")
+    page.press("Add cluster", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     nodes = stand_in.orders[-1][2]["nodes"]
-    assert nodes == [{"id": "minis-1", "transport": "ssh", "host": "mini-a.lan"}]
+    minis = {"id": "minis-1", "transport": "ssh", "host": "mini-a.lan"}
+    assert nodes == [minis | {"user": "ops", "port": 2222}]
+    assert stand_in.orders[-2][2] == nodes[0], "what was tested is what is added"
 
 
 def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand_in):
@@ -216,6 +246,11 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
     page.press("Load a model", ".cluster-head")
     page.field("Model").send_keys("/models/none.gguf")
     page.field("Context").send_keys("2048")
+    page.field("Alias").send_keys("Not good")
+    page.press("Load", "dialog")
+    page.wait_text("dialog", "Small letters, digits, dots and dashes")
+    page.fill(page.field("Alias"), "mine")
+    assert not stand_in.orders
     stand_in.answers[("POST", path)] = (
         422,
         {"detail": "local-1 has no file '/models/none.gguf'"},
@@ -226,7 +261,13 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
     assert stand_in.orders[-1] == (
         "POST",
         path,
-        {"model": "/models/none.gguf", "batch": True, "context": 2048, "wait": True},
+        {
+            "model": "/models/none.gguf",
+            "batch": True,
+            "context": 2048,
+            "alias": "mine",
+            "wait": True,
+        },
     )
 
     stand_in.answers[("POST", path)] = (
@@ -272,6 +313,57 @@ def test_endpoint_box_has_a_ready_request_for_the_chosen_pool(page, stand_in):
     assert json.loads(body)["stream"] is True
     page.press("Copy the command", ".endpoint")
     page.wait_text(".endpoint .command button", "Copied")
+
+
+def outline_is_seen(page):
+    return page.driver.execute_script(
+        "const style = getComputedStyle(document.activeElement);"
+        "return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2"
+    )
+
+
+def test_keyboard_alone_adds_loads_looks_and_unloads(page, stand_in):
+    page.open(stand_in.url)
+    page.wait_text(".harbour", "flotilla load")
+    page.tab_to("Add Argo cluster")
+    assert outline_is_seen(page)
+    page.keys(Keys.ENTER)
+    page.keys("desk", Keys.ENTER)
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.orders[-1][:2] == ("PUT", "/admin/clusters/desk")
+    stand_in.show(cluster("desk", "Desk"))
+    page.wait_text('[data-cluster="desk"]', "Nothing is loaded")
+    page.tab_to("Load a model")
+    page.keys(Keys.ENTER)
+    page.wait("the dialog", lambda: page.find_all("dialog"))
+    page.keys("/models/a.gguf")
+    page.tab_to("Batch")
+    assert outline_is_seen(page)
+    page.keys(Keys.SPACE)
+    page.tab_to("Load")
+    page.keys(Keys.ENTER)
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    loaded = {"model": "/models/a.gguf", "batch": False, "wait": True}
+    assert stand_in.orders[-1] == ("POST", "/admin/clusters/desk/load", loaded)
+    out = replica(1, live=False, state="waiting", last_error="killed by signal 9")
+    stand_in.show(cluster("desk", "Desk", pools=[pool(replicas=[replica(0), out])]))
+    page.wait_pills(ALIAS, "replica 1/2 · batch")
+    page.tab_to("replica 1/2")
+    page.wait_text(".pool .tip-box", "local-2 is out: killed by signal 9")
+    page.keys(Keys.ESCAPE)
+    page.tab_to("Manage local-2")
+    page.keys(Keys.ENTER)
+    page.tab_to("Restart")
+    page.keys(Keys.ARROW_DOWN)
+    page.wait_text("dialog .button.danger", "Drain")
+    page.keys(Keys.ESCAPE)
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    page.tab_to(f"Unload {ALIAS}", backwards=True)
+    page.keys(Keys.ENTER)
+    page.tab_to("Unload")
+    page.keys(Keys.ENTER)
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.orders[-1] == ("POST", "/admin/clusters/desk/unload", {"alias": ALIAS})
 
 
 def test_theme_follows_the_system_until_it_is_chosen(page, stand_in):

@@ -139,20 +139,81 @@ def test_request_is_cancelled_and_its_timeline_opens(page, stand_in):
     assert "the client went away" in page.text('[data-request="req-gone"]')
     page.click('[data-request="req-live"] .link')
     page.wait_text(".timeline", "4 ms dispatched local-1")
+    sent = ("POST", "/admin/requests/req-live/cancel", {})
+    stand_in.answers[sent[:2]] = (409, {"detail": "it has ended"}, 0)
     page.press("Cancel req-live")
-    page.wait(
-        "it was sent", lambda: ("POST", "/admin/requests/req-live/cancel", {}) in stand_in.requests
-    )
-    stand_in.answers[("POST", "/admin/requests/req-live/cancel")] = (
-        409,
-        {"detail": "it has ended"},
-        0,
-    )
+    page.wait_text("dialog", "Its client gets an error instead of the rest of its answer")
+    assert page.complaints_of_axe() == []
+    page.press("Let it go on", "dialog")
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.orders == []
     page.press("Cancel req-live")
-    page.wait_text(".notice", "it has ended")
+    page.press("Cancel the request", "dialog")
+    page.wait_text("dialog .refusal", "it has ended")
+    assert stand_in.orders == [sent]
+    del stand_in.answers[sent[:2]]
+    page.press("Cancel the request", "dialog")
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
 
 
-def test_requests_are_asked_again_while_work_goes_on(page, stand_in):
+def test_a_sessions_home_is_forgotten_after_asking(page, stand_in):
+    stand_in.show(cluster(pools=[pool()]))
+    answers.everything(stand_in)
+    go(page, stand_in, "live")
+    page.press("Forget 00c0ffee00c0ffee")
+    page.wait_text("dialog", "A request of it that runs goes on")
+    assert stand_in.orders == []
+    page.press("Forget", "dialog")
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    assert stand_in.orders == [("DELETE", "/admin/sessions/00c0ffee00c0ffee", {})]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("live", "/admin/history"),
+        ("live", "/admin/sessions"),
+        ("settings", "/admin/settings"),
+        ("models", "/admin/models"),
+        ("keys", "/admin/keys"),
+        ("keys", "/admin/usage"),
+        ("logs", "/admin/logs"),
+    ],
+)
+def test_what_cannot_be_shown_says_why_can_be_copied_and_tried_again(page, stand_in, name, path):
+    stand_in.show(cluster(pools=[pool()]))
+    answers.everything(stand_in)
+    good = stand_in.answers[("GET", path)]
+    stand_in.answers[("GET", path)] = (503, {"detail": f"the disk of {name} is away"}, 0)
+    go(page, stand_in, name)
+    page.wait_text("main [role=alert]", f"the disk of {name} is away")
+    page.press("Copy the error", "main [role=alert]")
+    page.wait_text("main [role=alert]", "Copied")
+    assert page.complaints_of_axe() == []
+    stand_in.answers[("GET", path)] = good
+    page.press("Try again", "main [role=alert]")
+    page.wait("it is shown", lambda: not page.find_all("main [role=alert]"))
+
+
+def test_machines_figures_and_the_audit_come_with_the_stream(page, stand_in):
+    stand_in.show(*busy_fleet())
+    answers.everything(stand_in)
+    go(page, stand_in, "nodes")
+    page.wait_text('[data-node="mini-c"]', "5.2 of 8 cores")
+    stand_in.answers[("GET", "/admin/nodes")] = answers.nodes(
+        answers.telemetry("mini-c", cpu_load=7.75)
+    )
+    page.wait_text('[data-node="mini-c"]', "7.8 of 8 cores", timeout=5)
+    go(page, stand_in, "logs")
+    page.wait_text("#main", "an id is small letters, digits and dashes")
+    newest = answers.EVENTS[1]["events"][0] | {"action": "DELETE /admin/keys/k", "status": 204}
+    stand_in.answers[("GET", "/admin/events")] = (200, {"events": [newest]}, 0)
+    page.wait_text("#main", "DELETE /admin/keys/k", timeout=5)
+    polled = [r for r in stand_in.requests if "nodes" in r[1] or "events" in r[1]]
+    assert polled == []
+
+
+def test_requests_are_told_while_work_goes_on(page, stand_in):
     stand_in.show(cluster(pools=[pool()]))
     answers.everything(stand_in)
     go(page, stand_in, "live")
@@ -229,10 +290,29 @@ def test_examples_are_ready_for_this_server_and_its_model(page, stand_in):
     stand_in.show(cluster(pools=[pool(), pool("other-model")]))
     go(page, stand_in, "api")
     page.wait_text('[data-example="curl"]', f"{stand_in.url}/v1/chat/completions")
+    assert "authorization" not in page.text(".page").lower()
     code = page.find('[data-example="Python"] code').text
     compile(code, "example", "exec")
     assert f'base_url="{stand_in.url}/v1"' in code and f'model="{ALIAS}"' in code
     assert f'baseURL: "{stand_in.url}/v1"' in page.text('[data-example="TypeScript"]')
+
+
+def test_examples_name_the_key_and_the_token_where_the_server_wants_them(page, stand_in):
+    stand_in.keys = stand_in.login = True
+    stand_in.show(cluster(pools=[pool()]))
+    go(page, stand_in, "api")
+    key = '-H "authorization: Bearer $FLOTILLA_API_KEY"'
+    page.wait_text('[data-example="curl"]', key)
+    python = page.find('[data-example="Python"] code').text
+    compile(python, "example", "exec")
+    assert python.startswith("import os") and 'api_key=os.environ["FLOTILLA_API_KEY"]' in python
+    typescript = page.text('[data-example="TypeScript"]')
+    assert 'apiKey: process.env["FLOTILLA_API_KEY"]' in typescript
+    token = '-H "authorization: Bearer $FLOTILLA_ADMIN_TOKEN"'
+    for name in ("Load a model", "See how it goes", "Follow everything"):
+        assert token in page.text(f'[data-example="{name}"]'), name
+    page.click("a[href='#/clusters']")
+    page.wait_text(".endpoint", key)
 
 
 def test_first_load_is_small_and_nothing_comes_from_elsewhere():

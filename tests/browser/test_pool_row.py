@@ -46,6 +46,7 @@ def test_add_load_work_kill_heal_and_unload(page, server):
     ]
     page.find(f"{ROW} .pill[data-tone=wait]").send_keys("")  # focus is enough, no pointer needed
     page.wait_text(f"{ROW} .tip-box", f"{node} is out: ")
+    page.wait_text(f"{ROW} .tip-box", "attempt")
     page.wait_text(f"{ROW} .tip-box", "next try in")
     page.screenshots("replica-out")
     page.wait_pills(ALIAS, "replica · batch", timeout=60)

@@ -61,9 +61,9 @@ async function read(answer: Response, heard: (piece: Piece) => void): Promise<An
     if (done) break;
     const { events, rest } = takeEvents(buffer + value);
     buffer = rest;
-    for (const event of events) {
-      if (event === "[DONE]") return { tag: "done", finish, served: by, usage };
-      const said = chunk(JSON.parse(event), "");
+    for (const { data } of events) {
+      if (data === "[DONE]") return { tag: "done", finish, served: by, usage };
+      const said = chunk(JSON.parse(data), "");
       if (said.error) return { tag: "failed", message: said.error.message };
       by = said.x_flotilla ?? by;
       usage = said.usage ?? usage;

@@ -25,13 +25,20 @@ export function ApiPage({ fleet }: { fleet: Fleet }) {
       <section class="panel examples" aria-labelledby="clients">
         <h2 id="clients">Ask a model</h2>
         <p class="muted">
-          The endpoint speaks OpenAI's API: any client of it works with this address. Until keys are
-          made, any key will do.
+          The endpoint speaks OpenAI's API: any client of it works with this address.{" "}
+          {fleet.keys ? (
+            <>
+              It wants a key: put one into <code>FLOTILLA_API_KEY</code> first (
+              <a href="#/keys">Keys</a>).
+            </>
+          ) : (
+            "Until keys are made, any key will do."
+          )}
         </p>
         {models.length > 1 && (
           <Pick label="Model" options={models} chosen={alias} choose={choose} />
         )}
-        {examples(fleet.endpoint, alias).map(({ name, code }) => (
+        {examples(fleet.endpoint, alias, fleet).map(({ name, code }) => (
           <div key={name} class="example" data-example={name}>
             <h3>{name}</h3>
             <Command words={code} />
@@ -44,8 +51,14 @@ export function ApiPage({ fleet }: { fleet: Fleet }) {
           What this page does is a route below <code>/admin</code>, and a command:{" "}
           <code>flotilla status</code>. All of it is described in{" "}
           <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).
+          {fleet.login && (
+            <>
+              {" "}
+              It wants the admin token: put it into <code>FLOTILLA_ADMIN_TOKEN</code> first.
+            </>
+          )}
         </p>
-        {administration(server, cluster).map(({ name, code }) => (
+        {administration(server, cluster, fleet).map(({ name, code }) => (
           <div key={name} class="example" data-example={name}>
             <h3>{name}</h3>
             <Command words={code} />

@@ -2,9 +2,9 @@ import { useState } from "preact/hooks";
 import { type Fleet } from "../api";
 import { BenchReport } from "../panels/bench_report";
 import { Ago } from "../parts/clock";
-import { Copy } from "../parts/copy";
 import { Field } from "../parts/field";
 import { Pick } from "../parts/pick";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { poolsShown } from "../state";
 import { type Bench } from "../use_bench";
@@ -32,12 +32,7 @@ function Outcome({ run }: { run: Bench["run"] }) {
     case "missing":
       return <Unavailable what="measurements" route="POST /admin/bench" />;
     case "failed":
-      return (
-        <div class="refusal" role="alert">
-          <p>{run.message}</p>
-          <Copy words={run.message} what="the error" />
-        </div>
-      );
+      return <Trouble words={run.message} />;
     case "known":
       return <BenchReport report={run.value} />;
   }

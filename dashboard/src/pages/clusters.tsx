@@ -7,6 +7,7 @@ import { EditCluster } from "../panels/edit_cluster";
 import { LoadModel } from "../panels/load_model";
 import { ManageReplica } from "../panels/manage_replica";
 import { NoCluster } from "../panels/no_cluster";
+import { ReloadModel } from "../panels/reload_model";
 import { RemoveCluster } from "../panels/remove_cluster";
 import { Summary } from "../panels/summary";
 import { UnloadModel } from "../panels/unload_model";
@@ -18,7 +19,7 @@ type Open =
   | { tag: "edit"; cluster: string }
   | { tag: "remove"; cluster: string }
   | { tag: "manage"; cluster: string; alias: string; node: string }
-  | { tag: "unload"; cluster: string; alias: string };
+  | { tag: "reload" | "unload"; cluster: string; alias: string };
 
 // Up to so many replicas every pool is shown open, until someone closes it.
 const openUpTo = 16;
@@ -55,6 +56,8 @@ function Dialogs({ open, fleet, show }: DialogProps) {
     if (!replica) return null;
     return <ManageReplica cluster={open.cluster} pool={pool} replica={replica} close={close} />;
   }
+  if (open.tag === "reload")
+    return <ReloadModel cluster={open.cluster} pool={pool} close={close} failed={failed} />;
   return <UnloadModel cluster={open.cluster} pool={pool} close={close} failed={failed} />;
 }
 
@@ -79,6 +82,7 @@ export function ClustersPage({ fleet, tracks, adds, setAdds }: Props) {
             load={() => show({ tag: "load", cluster: cluster.id })}
             edit={() => show({ tag: "edit", cluster: cluster.id })}
             manage={(alias, node) => show({ tag: "manage", cluster: cluster.id, alias, node })}
+            reload={(alias) => show({ tag: "reload", cluster: cluster.id, alias })}
             unload={(alias) => show({ tag: "unload", cluster: cluster.id, alias })}
           />
         ))}

@@ -6,6 +6,7 @@ import { KeyTable } from "../panels/key_table";
 import { ShowMadeKey } from "../panels/made_key";
 import { RemoveKey } from "../panels/remove_key";
 import { Usage } from "../panels/usage";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { usage, usagePath } from "../usage";
 import { useAsked } from "../use_asked";
@@ -48,7 +49,7 @@ export function KeysPage({ fleet, generation }: { fleet: Fleet; generation: numb
         </button>
       </header>
       {asked.tag === "waiting" && <p class="muted">Asking…</p>}
-      {asked.tag === "failed" && <p class="panel trouble">{asked.message}</p>}
+      {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
       {asked.tag === "missing" && <Unavailable what="API keys" route="GET /admin/keys" />}
       {asked.tag === "known" && (
         <section class="panel" aria-label="API keys">

@@ -5,6 +5,8 @@ import { Charts } from "../panels/charts";
 import { Requests } from "../panels/requests";
 import { Sessions } from "../panels/sessions";
 import { Choice } from "../parts/choice";
+import { type Request } from "../requests";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { useAsked } from "../use_asked";
 
@@ -37,7 +39,13 @@ function useHistory(fleet: Fleet, wanted: Wanted, generation: number) {
   return { asked, known };
 }
 
-export function LivePage({ fleet, generation }: { fleet: Fleet; generation: number }) {
+interface Props {
+  fleet: Fleet;
+  requests: readonly Request[] | null;
+  generation: number;
+}
+
+export function LivePage({ fleet, requests, generation }: Props) {
   const [range_s, setRange] = useState<number>(ranges[0].s);
   const [only, setOnly] = useState("");
   const [by, split] = useState<By>("pool");
@@ -80,12 +88,12 @@ export function LivePage({ fleet, generation }: { fleet: Fleet; generation: numb
         />
       </header>
       {asked.tag === "missing" && <Unavailable what="a history" route="GET /admin/history" />}
-      {asked.tag === "failed" && <p class="panel trouble">{asked.message}</p>}
+      {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
       {known && pools.length > 0 && <Charts history={known} lines={pools} />}
       {known && pools.length === 0 && (
         <p class="panel muted">The charts begin as soon as a model is loaded.</p>
       )}
-      <Requests fleet={fleet} />
+      <Requests requests={requests} />
       <Sessions generation={generation} />
     </div>
   );

@@ -1,11 +1,18 @@
 import { useState } from "preact/hooks";
 import { type Fleet } from "../api";
+import { type Event } from "../operations";
 import { Events } from "../panels/events";
 import { LogView } from "../panels/log_view";
 import { Pick } from "../parts/pick";
 
 // The replicas' own words, and who did what.
-export function LogsPage({ fleet, generation }: { fleet: Fleet; generation: number }) {
+interface Props {
+  fleet: Fleet;
+  audit: readonly Event[] | null;
+  generation: number;
+}
+
+export function LogsPage({ fleet, audit, generation }: Props) {
   const pools = fleet.clusters.flatMap((cluster) => cluster.pools);
   const replicas = pools.flatMap((pool) =>
     pool.replicas.map((replica) => ({
@@ -35,7 +42,7 @@ export function LogsPage({ fleet, generation }: { fleet: Fleet; generation: numb
           <p class="muted">A replica writes a log as soon as a model is loaded.</p>
         )}
       </section>
-      <Events fleet={fleet} generation={generation} />
+      <Events audit={audit} />
     </div>
   );
 }

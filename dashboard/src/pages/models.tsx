@@ -5,6 +5,7 @@ import { CheckModel } from "../panels/check_model";
 import { ModelTable } from "../panels/model_table";
 import { SyncModel } from "../panels/sync_model";
 import { Transfers } from "../panels/transfers";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { useAsked } from "../use_asked";
 
@@ -29,7 +30,7 @@ export function ModelsPage({ fleet, generation }: { fleet: Fleet; generation: nu
       </header>
       <Transfers transfers={fleet.transfers} />
       {asked.tag === "waiting" && <p class="muted">Looking on the nodes…</p>}
-      {asked.tag === "failed" && <p class="panel trouble">{asked.message}</p>}
+      {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
       {asked.tag === "missing" && <Unavailable what="models" route="GET /admin/models" />}
       {asked.tag === "known" &&
         asked.value.clusters.map((found) => (

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type Fleet } from "../api";
 import { count } from "../format";
-import { doctor, nodesOf } from "../nodes";
+import { doctor, nodesOf, type Telemetry } from "../nodes";
 import { Doctor } from "../panels/doctor";
 import { InstallNode } from "../panels/install_node";
 import { NodeCard } from "../panels/node_card";
@@ -11,7 +11,12 @@ import { useAsked } from "../use_asked";
 type Open = { tag: "none" } | { tag: "trust" | "install"; node: string };
 
 // Every machine once, whatever clusters it is in.
-export function NodesPage({ fleet, generation }: { fleet: Fleet; generation: number }) {
+interface Props {
+  fleet: Fleet;
+  telemetry: ReadonlyMap<string, Telemetry> | null;
+}
+
+export function NodesPage({ fleet, telemetry }: Props) {
   const [open, show] = useState<Open>({ tag: "none" });
   const [visits, visit] = useState(0);
   const found = useAsked(visits > 0 ? "/admin/doctor" : null, doctor, visits);
@@ -37,7 +42,7 @@ export function NodesPage({ fleet, generation }: { fleet: Fleet; generation: num
           <NodeCard
             key={shown.node.id}
             shown={shown}
-            generation={generation}
+            telemetry={telemetry?.get(shown.node.id) ?? null}
             trust={() => show({ tag: "trust", node: shown.node.id })}
             install={() => show({ tag: "install", node: shown.node.id })}
           />

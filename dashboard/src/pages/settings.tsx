@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { settings } from "../operations";
 import { SettingRow } from "../panels/setting_row";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { useAsked } from "../use_asked";
 
@@ -29,7 +30,7 @@ export function SettingsPage({ generation }: { generation: number }) {
         )}
       </header>
       {asked.tag === "waiting" && <p class="muted">Asking…</p>}
-      {asked.tag === "failed" && <p class="panel trouble">{asked.message}</p>}
+      {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
       {asked.tag === "missing" && <Unavailable what="settings" route="GET /admin/settings" />}
       {asked.tag === "known" && (
         <ul class="panel settings">

@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import {
+  isWrong,
   newNode,
   type NewCluster,
   type NodeSpec,
   putCluster,
   specOf,
-  wrongNode,
+  wrongFolder,
 } from "../cluster_spec";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
@@ -29,12 +30,6 @@ export function wrongCount(nodes: string, others = 0): string {
   return good ? "" : `A whole number from ${least} to ${nodesMax}.`;
 }
 
-export function wrongFolder(folder: string): string {
-  return folder.trim() === "" || folder.trim().startsWith("/")
-    ? ""
-    : "A whole path, beginning with a slash, or empty.";
-}
-
 export function AddCluster({ taken, close }: { taken: readonly string[]; close: () => void }) {
   const [id, setId] = useState("");
   const [label, setLabel] = useState("");
@@ -54,7 +49,7 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
 
   async function submit() {
     setTried(true);
-    const bad = others.some((n) => wrongNode(n, spec).id || wrongNode(n, spec).where);
+    const bad = others.some((n) => isWrong(n, spec));
     if (wrong.id || wrong.nodes || wrongFolder(folder) || bad)
       return { ok: false as const, status: 0, message: "" };
     return putCluster(made);

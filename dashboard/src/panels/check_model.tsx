@@ -1,5 +1,6 @@
 import { type FoundModel, preflight, preflightPath } from "../inventory";
 import { Dialog } from "../parts/dialog";
+import { Trouble } from "../parts/trouble";
 import { useAsked } from "../use_asked";
 
 interface Props {
@@ -21,7 +22,7 @@ export function CheckModel({ cluster, model, close }: Props) {
       submit={() => Promise.resolve({ ok: true })}
     >
       {asked.tag === "waiting" && <p class="hint">Asking the nodes…</p>}
-      {asked.tag === "failed" && <p class="hint wrong">{asked.message}</p>}
+      {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
       {asked.tag === "missing" && <p class="hint">This server cannot compare.</p>}
       {asked.tag === "known" && (
         <div class="table-box" tabIndex={0} role="group" aria-label="Hashes">

@@ -13,6 +13,7 @@ interface Props {
   isOpen: (track: string) => boolean;
   toggle: (track: string) => void;
   load: () => void;
+  reload: (alias: string) => void;
   unload: (alias: string) => void;
   manage: (alias: string, node: string) => void;
   edit: () => void;
@@ -61,7 +62,7 @@ function NothingLoaded({ cluster, load }: { cluster: Cluster; load: () => void }
 }
 
 export function ClusterPanel(props: Props) {
-  const { fleet, cluster, tracks, isOpen, toggle, load, unload, manage, edit } = props;
+  const { fleet, cluster, tracks, isOpen, toggle, load, reload, unload, manage, edit } = props;
   const { id, label, kind, nodes, pools, loading } = cluster;
   return (
     <section class="cluster" data-cluster={id} aria-labelledby={`cluster-${id}`}>
@@ -107,6 +108,7 @@ export function ClusterPanel(props: Props) {
             ttftOf={(node) => ttftOf(fleet, pool.alias, node)}
             open={isOpen(track)}
             toggle={() => toggle(track)}
+            reload={() => reload(pool.alias)}
             unload={() => unload(pool.alias)}
             manage={(node) => manage(pool.alias, node)}
           />

@@ -1,5 +1,6 @@
 import { type Asked } from "../ask";
 import { type Finding } from "../nodes";
+import { Trouble } from "../parts/trouble";
 
 const tones: Record<string, string> = { ok: "plain", warning: "wait", failure: "out" };
 
@@ -7,7 +8,7 @@ const tones: Record<string, string> = { ok: "plain", warning: "wait", failure: "
 export function Doctor({ asked }: { asked: Asked<{ ok: boolean; findings: Finding[] }> }) {
   if (asked.tag === "missing") return null;
   if (asked.tag === "waiting") return <p class="panel muted">Looking at every node…</p>;
-  if (asked.tag === "failed") return <p class="panel trouble">{asked.message}</p>;
+  if (asked.tag === "failed") return <Trouble words={asked.message} again={asked.again} />;
   const order = Object.keys(tones).reverse();
   const rows = [...asked.value.findings].sort(
     (a, b) => order.indexOf(a.level) - order.indexOf(b.level),

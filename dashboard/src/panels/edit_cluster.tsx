@@ -3,21 +3,34 @@ import { type Cluster, type Outcome, send } from "../api";
 import { ask } from "../ask";
 import {
   bodyOf,
+  isWrong,
   newNode,
   type NodeSpec,
   type Spec,
   spec as decodeSpec,
-  wrongNode,
+  wrongFolder,
 } from "../cluster_spec";
+import { count } from "../format";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
-import { wrongFolder } from "./add_cluster";
+import { Trouble } from "../parts/trouble";
 import { NodeFields } from "./node_fields";
 
 interface Props {
   cluster: Cluster;
   close: () => void;
   remove: () => void;
+}
+
+// What its going does to those who are being answered there.
+function leavingWords({ pools }: Cluster, node: string): string {
+  const replicas = pools.flatMap((pool) => pool.replicas.filter((r) => r.node === node));
+  const running = replicas.reduce((sum, replica) => sum + replica.busy_count, 0);
+  if (replicas.length === 0) return "nothing is loaded on it.";
+  const ends = replicas.length === 1 ? "its replica then ends." : "its replicas then end.";
+  return running > 0
+    ? `${count(running, "running request")} may finish first, up to the drain limit; ${ends}`
+    : `no request runs on it; ${ends}`;
 }
 
 // Nodes added while models are loaded get a replica of each; nodes taken out drain first.
@@ -38,15 +51,16 @@ export function EditCluster({ cluster, close, remove }: Props) {
     setTried(true);
     const quiet = { ok: false as const, status: 0, message: "" };
     if (!spec || wrongFolder(spec.models_dir)) return quiet;
-    if (spec.nodes.some((n) => wrongNode(n, spec).id || wrongNode(n, spec).where)) return quiet;
+    if (spec.nodes.some((n) => isWrong(n, spec))) return quiet;
     return send("PUT", path, bodyOf(spec));
   }
+  const leaving = spec ? cluster.nodes.filter((n) => !spec.nodes.some((s) => s.id === n.id)) : [];
   const changeNode = (index: number, node: NodeSpec) =>
     spec && set({ ...spec, nodes: spec.nodes.map((old, at) => (at === index ? node : old)) });
 
   return (
     <Dialog title={`Edit ${label || id}`} action="Save" wide close={close} submit={submit}>
-      {unread && <p class="hint wrong">{unread}</p>}
+      {unread && <Trouble words={unread} />}
       {spec && (
         <>
           <Field
@@ -78,6 +92,11 @@ export function EditCluster({ cluster, close, remove }: Props) {
             A node that is added gets a replica of each loaded model; one that is taken out finishes
             its running requests first.
           </p>
+          {leaving.map((node) => (
+            <p class="trouble" key={node.id}>
+              <strong>{node.id}</strong> leaves: {leavingWords(cluster, node.id)}
+            </p>
+          ))}
           <p class="edit-more">
             <button
               type="button"

@@ -31,7 +31,7 @@ export function Endpoint({ fleet }: { fleet: Fleet }) {
         )}
       </header>
       {alias ? (
-        <Command words={curl(fleet.endpoint, alias)} />
+        <Command words={curl(fleet.endpoint, alias, fleet)} />
       ) : (
         <p class="muted">A ready-made request appears here as soon as a model is loaded.</p>
       )}

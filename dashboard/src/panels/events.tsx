@@ -1,24 +1,13 @@
-import { type Fleet } from "../api";
-import { events } from "../operations";
-import { Unavailable } from "../parts/unavailable";
-import { useAsked } from "../use_asked";
+import { type Event } from "../operations";
 
-// Who did what. Asked again when the fleet's shape changes, since somebody did that.
-export function Events({ fleet, generation }: { fleet: Fleet; generation: number }) {
-  const shape = fleet.clusters
-    .map((c) => `${c.id}:${c.nodes.length}:${c.pools.map((p) => `${p.alias}/${p.generation}`)}`)
-    .join();
-  const asked = useAsked("/admin/events?limit=100", events, `${shape}/${generation}`, 100);
+// Who did what, the newest first.
+export function Events({ audit }: { audit: readonly Event[] | null }) {
   return (
     <section class="panel" aria-labelledby="events">
       <h2 id="events">Events</h2>
-      {asked.tag === "waiting" && <p class="muted">Asking…</p>}
-      {asked.tag === "missing" && <Unavailable what="an audit" route="GET /admin/events" />}
-      {asked.tag === "failed" && <p class="trouble">{asked.message}</p>}
-      {asked.tag === "known" && asked.value.events.length === 0 && (
-        <p class="muted">Nobody has changed anything yet.</p>
-      )}
-      {asked.tag === "known" && asked.value.events.length > 0 && (
+      {audit === null && <p class="muted">The server has not told yet.</p>}
+      {audit?.length === 0 && <p class="muted">Nobody has changed anything yet.</p>}
+      {audit && audit.length > 0 && (
         <div class="table-box" tabIndex={0} role="group" aria-label="Events">
           <table class="table">
             <thead>
@@ -31,7 +20,7 @@ export function Events({ fleet, generation }: { fleet: Fleet; generation: number
               </tr>
             </thead>
             <tbody>
-              {asked.value.events.map((event, index) => (
+              {audit.map((event, index) => (
                 <tr key={index}>
                   <td class="num">{new Date(event.at_unix_ms).toLocaleString()}</td>
                   <td>{event.who}</td>

@@ -21,24 +21,27 @@ export function wrongContext(context: string): string {
     : "A whole number of tokens, or empty.";
 }
 
+export function wrongAlias(alias: string): string {
+  return alias === "" || /^[a-z0-9][a-z0-9.-]{0,63}$/.test(alias)
+    ? ""
+    : "Small letters, digits, dots and dashes, at most 64, beginning with a letter or digit.";
+}
+
 export function LoadModel({ cluster, close, failed }: Props) {
   const [model, setModel] = useState("");
   const [context, setContext] = useState("");
+  const [alias, setAlias] = useState("");
   const [batch, setBatch] = useState(true);
   const [tried, setTried] = useState(false);
   const [before, setBefore] = useState<Set<string> | null>(null);
   const shown = useRef(true);
   useEffect(() => () => void (shown.current = false), []);
-  const wrongModel = model.trim() ? "" : "The path of a .gguf file.";
+  const wrongModel = model.trim() ? "" : "The path of a .gguf file or a model folder.";
 
   const found = useAsked(modelsPath(cluster.id), inventory);
   const known = model.trim() !== "" && wrongContext(context) === "";
-  const fit = useAsked(
-    known ? preflightPath(cluster.id, model.trim(), batch, context) : null,
-    preflight,
-    null,
-    300,
-  );
+  const path = known ? preflightPath(cluster.id, model.trim(), batch, context) : null;
+  const fit = useAsked(path, preflight, null, 300);
 
   // The load shows on the page: the dialog has done its part, and the answer comes later.
   const begun = before !== null && [...aliasesOf(cluster)].some((alias) => !before.has(alias));
@@ -48,10 +51,12 @@ export function LoadModel({ cluster, close, failed }: Props) {
 
   async function submit(): Promise<Outcome> {
     setTried(true);
-    if (wrongModel || wrongContext(context)) return { ok: false, status: 0, message: "" };
+    if (wrongModel || wrongContext(context) || wrongAlias(alias))
+      return { ok: false, status: 0, message: "" };
     setBefore(aliasesOf(cluster));
     const request: LoadRequest = { model: model.trim(), batch };
     if (context) request.context = Number(context);
+    if (alias) request.alias = alias;
     const outcome = await loadModel(cluster.id, request);
     // A refusal is for the form; a load that began and then failed is news for the page.
     if (!outcome.ok && !shown.current) {
@@ -72,7 +77,7 @@ export function LoadModel({ cluster, close, failed }: Props) {
       <ModelPick found={found} chosen={model} choose={setModel} />
       <Field
         label="Model"
-        hint="The path of a .gguf file, the same on every node or below the models folder."
+        hint="The path of a .gguf file or a model folder, the same on every node or below the models folder."
         value={model}
         change={setModel}
         wrong={tried ? wrongModel : ""}
@@ -90,16 +95,26 @@ export function LoadModel({ cluster, close, failed }: Props) {
           <span class="hint">Continuous batching in replica mode</span>
         </span>
       </label>
-      <Field
-        label="Context"
-        hint="Most tokens of one request. Empty: the model's own."
-        value={context}
-        change={setContext}
-        wrong={wrongContext(context)}
-        placeholder="the model's"
-        numeric
-      />
-      {known && <PreflightTable asked={fit} />}
+      <div class="field-row">
+        <Field
+          label="Context"
+          hint="Most tokens of one request. Empty: the model's own."
+          value={context}
+          change={setContext}
+          wrong={wrongContext(context)}
+          placeholder="the model's"
+          numeric
+        />
+        <Field
+          label="Alias"
+          hint="The model name that clients send. Empty: from the file's name."
+          value={alias}
+          change={setAlias}
+          wrong={wrongAlias(alias)}
+          placeholder="from the file's name"
+        />
+      </div>
+      {path && <PreflightTable asked={fit} path={path} />}
     </Dialog>
   );
 }

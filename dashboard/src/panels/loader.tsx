@@ -5,6 +5,8 @@ import { Bar } from "../parts/bar";
 function NodeProgress({ node }: { node: LoadingNode }) {
   const { loaded_bytes, total_bytes, bytes_per_s, phase, stalled } = node;
   const trouble = stalled || phase === "failed";
+  const moves = !trouble && bytes_per_s > 0 && total_bytes > loaded_bytes;
+  const left = moves ? (total_bytes - loaded_bytes) / bytes_per_s : null;
   return (
     <li class="load-node" data-trouble={trouble}>
       <strong>{node.node}</strong>
@@ -13,7 +15,10 @@ function NodeProgress({ node }: { node: LoadingNode }) {
         {total_bytes > 0 ? `${bytes(loaded_bytes)} of ${bytes(total_bytes)}` : bytes(loaded_bytes)}
       </span>
       <span class="num muted">{bytes_per_s > 0 ? `${bytes(bytes_per_s)}/s` : "–"}</span>
-      <span class={trouble ? "trouble" : "muted"}>{stalled ? `${phase}, stalled` : phase}</span>
+      <span class={trouble ? "trouble" : "muted"}>
+        {stalled ? `${phase}, stalled` : phase}
+        {left !== null && `, ${duration(left)} to go`}
+      </span>
     </li>
   );
 }

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count } from "../format";
 import { Copy } from "../parts/copy";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { type Log, linesShown } from "../operations";
 import { type Tail, useLog } from "../use_log";
@@ -46,14 +47,20 @@ function Lines({ log, wanted }: { log: Log; wanted: string }) {
   );
 }
 
-function Shown({ tail, wanted }: { tail: Tail; wanted: string }) {
+interface ShownProps {
+  tail: Tail;
+  wanted: string;
+  again: () => void;
+}
+
+function Shown({ tail, wanted, again }: ShownProps) {
   switch (tail.tag) {
     case "connecting":
       return <p class="muted">Reading…</p>;
     case "missing":
       return <Unavailable what="logs" route="GET /admin/logs" />;
     case "error":
-      return <p class="trouble">{tail.message}</p>;
+      return <Trouble words={tail.message} again={again} />;
     case "live":
     case "ended":
       return <Lines log={tail.log} wanted={wanted} />;
@@ -67,7 +74,8 @@ interface Props {
 }
 
 export function LogView({ node, pool, generation }: Props) {
-  const tail = useLog(node, pool, generation);
+  const [count, grow] = useState(0);
+  const tail = useLog(node, pool, `${generation}/${count}`);
   const [wanted, search] = useState("");
   return (
     <>
@@ -79,7 +87,7 @@ export function LogView({ node, pool, generation }: Props) {
         aria-label="Find in the log"
         onInput={(event) => search(event.currentTarget.value)}
       />
-      <Shown tail={tail} wanted={wanted} />
+      <Shown tail={tail} wanted={wanted} again={() => grow(count + 1)} />
     </>
   );
 }

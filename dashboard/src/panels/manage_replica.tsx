@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { orderReplica, type Pool, type Replica, type ReplicaAction, replicaActions } from "../api";
 import { count } from "../format";
 import { Dialog } from "../parts/dialog";
+import { isDraining, stateWord } from "../state";
 
 interface Props {
   cluster: string;
@@ -40,7 +41,7 @@ function effect(action: ReplicaAction, pool: Pool, replica: Replica): string {
 
 // One replica is told what to do; what that means for running requests is said first.
 export function ManageReplica({ cluster, pool, replica, close }: Props) {
-  const drained = replica.state.startsWith("drain");
+  const drained = isDraining(replica);
   const [action, choose] = useState<ReplicaAction>(drained ? "resume" : "restart");
   const { node, last_error, log_tail } = replica;
   function showLog() {
@@ -56,7 +57,7 @@ export function ManageReplica({ cluster, pool, replica, close }: Props) {
       submit={() => orderReplica(cluster, pool.alias, node, action)}
     >
       <p class="muted">
-        {pool.alias}, {replica.state}
+        {pool.alias}, {stateWord(replica)}
         {last_error && `. Last error: ${last_error}`}
       </p>
       <fieldset class="field">

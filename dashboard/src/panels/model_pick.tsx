@@ -1,6 +1,7 @@
 import { type Asked } from "../ask";
 import { bytes, count } from "../format";
 import { type FoundModel, type Inventory } from "../inventory";
+import { Trouble } from "../parts/trouble";
 
 interface Props {
   found: Asked<Inventory>;
@@ -26,7 +27,8 @@ function Entry({
   choose,
 }: Omit<Props, "found"> & { model: FoundModel; nodes: number }) {
   const { words, trouble } = where(model, nodes);
-  const facts = [model.family, model.quantization, bytes(model.size_bytes)].filter(Boolean);
+  const kind = model.folder ? "folder" : "";
+  const facts = [model.family, model.quantization, kind, bytes(model.size_bytes)].filter(Boolean);
   return (
     <label class="model-choice" data-chosen={chosen === model.model}>
       <input
@@ -53,7 +55,9 @@ export function ModelPick({ found, chosen, choose }: Props) {
     case "missing":
       return null;
     case "failed":
-      return <p class="hint wrong">The nodes' models cannot be shown: {found.message}</p>;
+      return (
+        <Trouble words={`The nodes' models cannot be shown: ${found.message}`} again={found.again} />
+      );
     case "known": {
       const { models, nodes } = found.value;
       const why = [...new Set(nodes.map((node) => node.error).filter(Boolean))];

@@ -32,7 +32,8 @@ function Row({ model, found, sync, check }: Props & { model: FoundModel }) {
       <th scope="row" class="wraps">
         {model.model}
         {model.error && <p class="trouble">{model.error}</p>}
-        {model.parts > 1 && <p class="muted">{model.parts} parts</p>}
+        {model.folder && <p class="muted">folder of weights, for an engine that is not ours</p>}
+        {!model.folder && model.parts > 1 && <p class="muted">{model.parts} parts</p>}
       </th>
       <td>{facts}</td>
       <td class="num">{bytes(model.size_bytes)}</td>
@@ -48,7 +49,7 @@ function Row({ model, found, sync, check }: Props & { model: FoundModel }) {
         >
           Compare
         </button>
-        {wanting(model).length > 0 && (
+        {!model.folder && wanting(model).length > 0 && (
           <button
             type="button"
             class="button small"

@@ -1,7 +1,6 @@
 import { bytes, rate } from "../format";
-import { type Gpu, type NodeShown, telemetry, telemetryPath } from "../nodes";
+import { type Gpu, type NodeShown, type Telemetry } from "../nodes";
 import { Bar } from "../parts/bar";
-import { useAsked } from "../use_asked";
 import { nodeTone } from "./cluster";
 
 function GpuFact({ gpu, of }: { gpu: Gpu; of: string }) {
@@ -29,11 +28,9 @@ function GpuFact({ gpu, of }: { gpu: Gpu; of: string }) {
   );
 }
 
-function Facts({ id, when }: { id: string; when: string }) {
-  const asked = useAsked(telemetryPath(id), telemetry, when);
-  if (asked.tag !== "known" || asked.value.memory_total_bytes === 0) return null;
-  const { memory_total_bytes, memory_available_bytes, cpu_load, cores } = asked.value;
-  const { round_trip_ms, version, platform, outdated, replicas, gpus } = asked.value;
+function Facts({ telemetry }: { telemetry: Telemetry }) {
+  const { node: id, memory_total_bytes, memory_available_bytes, cpu_load, cores } = telemetry;
+  const { round_trip_ms, version, platform, outdated, replicas, gpus } = telemetry;
   const used = memory_total_bytes - memory_available_bytes;
   const ours = replicas.reduce((sum, replica) => sum + replica.rss_bytes, 0);
   return (
@@ -73,15 +70,14 @@ function Facts({ id, when }: { id: string; when: string }) {
 
 interface Props {
   shown: NodeShown;
-  generation: number;
+  telemetry: Telemetry | null;
   trust: () => void;
   install: () => void;
 }
 
-export function NodeCard({ shown, generation, trust, install }: Props) {
+export function NodeCard({ shown, telemetry, trust, install }: Props) {
   const { node, clusters, work } = shown;
   const tone = nodeTone(node);
-  const loads = work.map(({ pool, replica }) => `${pool.alias}${replica.live}`).join();
   return (
     <article class="panel node-card" data-node={node.id}>
       <header>
@@ -97,7 +93,7 @@ export function NodeCard({ shown, generation, trust, install }: Props) {
         </span>
       </header>
       {node.reason && <p class="trouble">{node.reason}</p>}
-      <Facts id={node.id} when={`${generation}/${node.state}/${loads}`} />
+      {telemetry && telemetry.memory_total_bytes > 0 && <Facts telemetry={telemetry} />}
       <ul class="node-work">
         {work.map(({ pool, replica }) => (
           <li key={pool.alias}>

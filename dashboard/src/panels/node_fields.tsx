@@ -1,8 +1,17 @@
-import { useState } from "preact/hooks";
-import { nodeBody, type NodeSpec, transports, wrongNode, type Spec } from "../cluster_spec";
-import { send } from "../api";
+import { useEffect, useState } from "preact/hooks";
+import { ask, type Asked } from "../ask";
+import {
+  nodeBody,
+  type NodeSpec,
+  type Spec,
+  transports,
+  type WrongNode,
+  wrongNode,
+} from "../cluster_spec";
+import { type Tested, tested } from "../nodes";
 import { Field } from "../parts/field";
 import { Pick } from "../parts/pick";
+import { Trouble } from "../parts/trouble";
 
 interface Props {
   node: NodeSpec;
@@ -17,22 +26,126 @@ const whereHints: Record<string, string> = {
   http: "An engine that runs already: llama-server, vLLM, Ollama…",
 };
 
+function said({ version, outdated, model, engine, took_ms }: Tested): string {
+  const took = `, after ${Math.round(took_ms)} ms`;
+  if (model) return `It answers as ${model}${engine && ` (${engine})`}${took}.`;
+  return `It answers: flotilla ${version}${outdated ? ", another version than here" : ""}${took}.`;
+}
+
+// Asks the node itself; what is wrong comes with what would mend it.
 function Test({ node }: { node: NodeSpec }) {
-  const [said, say] = useState<{ ok: boolean; words: string } | null>(null);
+  const [asked, show] = useState<Asked<Tested> | null>(null);
+  const body = JSON.stringify(nodeBody(node));
+  useEffect(() => show(null), [body]); // it was said of what was here before
   async function test() {
-    say({ ok: true, words: "Asking…" });
-    const outcome = await send("POST", "/admin/nodes/test", nodeBody(node));
-    if (outcome.ok) say({ ok: true, words: "It answers." });
-    else if (outcome.status === 404) say({ ok: false, words: "This server cannot test a node." });
-    else say({ ok: false, words: outcome.message });
+    show({ tag: "waiting" });
+    const headers = { "content-type": "application/json" };
+    show(await ask("/admin/nodes/test", tested, { method: "POST", headers, body }));
   }
   return (
-    <p class="node-test" role="status">
-      <button type="button" class="button small" onClick={test}>
+    <div class="node-test">
+      <button
+        type="button"
+        class="button small"
+        aria-label={`Test ${node.id}`}
+        disabled={asked?.tag === "waiting"}
+        onClick={test}
+      >
         Test
       </button>
-      {said && <span class={said.ok ? "hint" : "hint wrong"}>{said.words}</span>}
-    </p>
+      <div role="status">
+        {asked?.tag === "waiting" && <span class="hint">Asking…</span>}
+        {asked?.tag === "missing" && <span class="hint">This server cannot test a node.</span>}
+        {asked?.tag === "known" && <span class="hint fits">{said(asked.value)}</span>}
+      </div>
+      {asked?.tag === "failed" && <Trouble words={asked.message} />}
+    </div>
+  );
+}
+
+interface MoreProps {
+  node: NodeSpec;
+  wrong: WrongNode;
+  set: (changed: Partial<NodeSpec>) => void;
+}
+
+// What seldom has to be said; open where something in it is wrong.
+function More({ node, wrong, set }: MoreProps) {
+  const { transport } = node;
+  const faulty =
+    wrong.user || wrong.port || wrong.threads || wrong.models_dir || wrong.flotilla_path;
+  const [open, turn] = useState(false);
+  return (
+    <details
+      class="node-more"
+      open={open || faulty !== ""}
+      onToggle={(event) => turn(event.currentTarget.open)}
+    >
+      <summary>More of {node.id}</summary>
+      <div class="field-row">
+        {transport === "ssh" && (
+          <>
+            <Field
+              label="User"
+              hint="Empty: as your ssh config says."
+              value={node.user}
+              change={(user) => set({ user })}
+              wrong={wrong.user}
+            />
+            <Field
+              label="Port"
+              hint="Empty: as your ssh config says."
+              value={node.port}
+              change={(port) => set({ port })}
+              wrong={wrong.port}
+              numeric
+            />
+            <Field
+              label="Program"
+              hint="Where flotilla is there. Empty: it is looked for."
+              value={node.flotilla_path}
+              change={(flotilla_path) => set({ flotilla_path })}
+              wrong={wrong.flotilla_path}
+            />
+          </>
+        )}
+        {transport === "http" ? (
+          <>
+            <Field
+              label="API key"
+              hint="Sent there, never shown. Empty: as it is, or none."
+              value={node.api_key}
+              change={(api_key) => set({ api_key })}
+              secret
+            />
+            <Field
+              label="Model there"
+              hint="Its name on that server. Empty: the first it lists."
+              value={node.upstream_model}
+              change={(upstream_model) => set({ upstream_model })}
+            />
+          </>
+        ) : (
+          <>
+            <Field
+              label="Models folder there"
+              hint="Empty: the cluster's."
+              value={node.models_dir}
+              change={(models_dir) => set({ models_dir })}
+              wrong={wrong.models_dir}
+            />
+            <Field
+              label="Threads"
+              hint="Of its processor. Empty: all it may use."
+              value={node.threads}
+              change={(threads) => set({ threads })}
+              wrong={wrong.threads}
+              numeric
+            />
+          </>
+        )}
+      </div>
+    </details>
   );
 }
 
@@ -77,6 +190,7 @@ export function NodeFields({ node, spec, tried, change, remove }: Props) {
       >
         Take out
       </button>
+      <More node={node} wrong={wrong} set={(changed) => change({ ...node, ...changed })} />
       {transport !== "local" && <Test node={node} />}
     </li>
   );

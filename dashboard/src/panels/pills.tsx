@@ -3,13 +3,14 @@ import { type Pool, type Replica } from "../api";
 import { count } from "../format";
 import { Countdown } from "../parts/clock";
 import { Tip } from "../parts/tip";
-import { widthOf } from "../state";
+import { isDraining, stateWord, widthOf } from "../state";
 
 // Why a replica is out and what happens next, as one sentence with a running countdown.
 export function Recovery({ replica }: { replica: Replica }) {
   const { state, last_error, attempts, next_retry_in_s } = replica;
   const parts: ComponentChildren[] = [last_error || state];
   if (attempts > 0) parts.push(`attempt ${attempts}`);
+  else if (next_retry_in_s !== null) parts.push("no attempt yet");
   if (next_retry_in_s !== null)
     parts.push(
       <>
@@ -30,6 +31,19 @@ export function Recovery({ replica }: { replica: Replica }) {
 
 function ReplicaPill({ pool }: { pool: Pool }) {
   const { replicas_live, replicas_total, replicas } = pool;
+  const drained = replicas.filter(isDraining);
+  if (replicas_live === replicas_total && drained.length > 0) {
+    return (
+      <Tip tone="wait" label={`replica, ${drained.length} drained`}>
+        {drained.map((replica) => (
+          <span key={replica.index} class="tip-line">
+            <strong>{replica.node}</strong> is {stateWord(replica)}: it takes nothing new until it is
+            resumed.
+          </span>
+        ))}
+      </Tip>
+    );
+  }
   if (replicas_live === replicas_total) {
     return (
       <Tip label="replica">

@@ -13,6 +13,7 @@ interface Props {
   ttftOf: (node: string) => number | null;
   open: boolean;
   toggle: () => void;
+  reload: () => void;
   unload: () => void;
   manage: (node: string) => void;
 }
@@ -28,7 +29,7 @@ function Figure({ name, value, label }: { name: string; value: string; label: st
 
 // One pool; opens to one line a replica.
 export function PoolRow(props: Props) {
-  const { pool, track, trackOf, ttftOf, open, toggle, unload, manage } = props;
+  const { pool, track, trackOf, ttftOf, open, toggle, reload, unload, manage } = props;
   const lines = useId();
   const speed = rate(pool.tokens_per_s);
   return (
@@ -59,14 +60,24 @@ export function PoolRow(props: Props) {
           <Figure name="in-flight" value={String(pool.in_flight)} label="in flight" />
           <Figure name="queue-depth" value={String(pool.queue_depth)} label="in queue" />
         </div>
-        <button
-          type="button"
-          class="button small quiet"
-          aria-label={`Unload ${pool.alias}`}
-          onClick={unload}
-        >
-          Unload
-        </button>
+        <span class="pool-orders">
+          <button
+            type="button"
+            class="button small quiet"
+            aria-label={`Reload ${pool.alias}`}
+            onClick={reload}
+          >
+            Reload
+          </button>
+          <button
+            type="button"
+            class="button small quiet"
+            aria-label={`Unload ${pool.alias}`}
+            onClick={unload}
+          >
+            Unload
+          </button>
+        </span>
       </div>
       {open && (
         <ul class="replicas" id={lines} aria-label={`Replicas of ${pool.alias}`}>

@@ -1,6 +1,7 @@
 import { type Asked } from "../ask";
 import { bytes } from "../format";
 import { type Preflight } from "../inventory";
+import { Trouble } from "../parts/trouble";
 
 function Rows({ preflight }: { preflight: Preflight }) {
   return (
@@ -43,18 +44,25 @@ function Rows({ preflight }: { preflight: Preflight }) {
 }
 
 // Whether the load will fit, node by node, before anybody presses the button.
-export function PreflightTable({ asked }: { asked: Asked<Preflight> }) {
+export function PreflightTable({ asked, path }: { asked: Asked<Preflight>; path: string }) {
   switch (asked.tag) {
     case "waiting":
+      return <p class="hint">Asking the nodes whether it fits…</p>;
     case "missing":
       return null;
     case "failed":
-      return <p class="hint wrong">Not checked: {asked.message}</p>;
+      return <Trouble words={`Not checked: ${asked.message}`} again={asked.again} />;
     case "known": {
       const { fits, limiting_node, nodes } = asked.value;
       const limit = nodes.find((node) => node.node === limiting_node);
       return (
-        <section class="preflight" aria-label="Preflight" data-fits={fits}>
+        <section
+          class="preflight"
+          aria-label="Preflight"
+          aria-busy={asked.of !== path}
+          data-fits={fits}
+        >
+          {asked.of !== path && <p class="hint">Asking the nodes again; this is the old answer.</p>}
           <Rows preflight={asked.value} />
           {[...new Set(nodes.map((node) => node.advice))].filter(Boolean).map((advice) => (
             <p class="hint wrong" key={advice}>

@@ -4,10 +4,11 @@ import { Bar } from "../parts/bar";
 import { Hull } from "../parts/hull";
 import { type Tone } from "../parts/tip";
 import { Wake } from "../parts/wake";
-import { type Track } from "../state";
+import { isDraining, stateWord, type Track } from "../state";
 import { Recovery } from "./pills";
 
 export function toneOf(replica: Replica): Tone {
+  if (isDraining(replica)) return "wait";
   if (replica.live) return "live";
   return replica.state === "loading" || replica.state === "starting" ? "wait" : "out";
 }
@@ -59,7 +60,7 @@ export function ReplicaLine({ replica, width, track, ttft_ms, manage }: Props) {
         {host && host !== node && <span class="muted host">{host}</span>}
       </span>
       <span class="replica-state" data-tone={toneOf(replica)}>
-        {state}
+        {stateWord(replica)}
       </span>
       <span class="replica-work">
         <Hull
@@ -95,6 +96,7 @@ export function ReplicaLine({ replica, width, track, ttft_ms, manage }: Props) {
             <Recovery replica={replica} />
           </span>
         )}
+        {isDraining(replica) && <span class="muted">takes nothing new until it is resumed · </span>}
         {live && <Facts replica={replica} ttft_ms={ttft_ms} />}
       </span>
       <button

@@ -1,17 +1,18 @@
-import { useContext, useState } from "preact/hooks";
-import { send } from "../api";
+import { useState } from "preact/hooks";
 import { duration } from "../format";
-import { Notify } from "../notify";
+import { Trouble } from "../parts/trouble";
 import { isUnderWay, type Request, request } from "../requests";
 import { useAsked } from "../use_asked";
+import { CancelRequest } from "./cancel_request";
 
 const ms = (value: number) => (value < 10_000 ? `${Math.round(value)} ms` : duration(value / 1000));
 
-function Timeline({ id }: { id: string }) {
-  const asked = useAsked(`/admin/requests/${encodeURIComponent(id)}`, request);
+// Asked again as the request goes on: `when` is what it does and where.
+function Timeline({ id, when }: { id: string; when: string }) {
+  const asked = useAsked(`/admin/requests/${encodeURIComponent(id)}`, request, when);
   if (asked.tag === "waiting") return <p class="muted">Asking…</p>;
   if (asked.tag === "missing") return <p class="muted">No timeline is kept.</p>;
-  if (asked.tag === "failed") return <p class="trouble">{asked.message}</p>;
+  if (asked.tag === "failed") return <Trouble words={asked.message} again={asked.again} />;
   return (
     <ol class="timeline">
       {asked.value.timeline.map((moment, index) => (
@@ -23,16 +24,9 @@ function Timeline({ id }: { id: string }) {
   );
 }
 
-function Row({ entry, again }: { entry: Request; again: () => void }) {
+function Row({ entry, cancel }: { entry: Request; cancel: () => void }) {
   const [open, setOpen] = useState(false);
-  const notify = useContext(Notify);
   const live = isUnderWay(entry);
-  async function cancel() {
-    const path = `/admin/requests/${encodeURIComponent(entry.id)}/cancel`;
-    const outcome = await send("POST", path, {});
-    if (outcome.ok) again();
-    else notify(`Request ${entry.id} was not cancelled`, outcome.message);
-  }
   return (
     <>
       <tr data-request={entry.id} data-live={live}>
@@ -43,6 +37,7 @@ function Row({ entry, again }: { entry: Request; again: () => void }) {
           </button>
         </th>
         <td>{entry.model || "–"}</td>
+        <td>{entry.key || "–"}</td>
         <td>{entry.node || "–"}</td>
         <td class={live || entry.status === 200 ? "" : "trouble"}>
           {live ? entry.phase : entry.end || entry.status}
@@ -69,9 +64,9 @@ function Row({ entry, again }: { entry: Request; again: () => void }) {
       </tr>
       {open && (
         <tr>
-          <td colSpan={8}>
+          <td colSpan={9}>
             <code>{entry.id}</code>
-            <Timeline id={entry.id} />
+            <Timeline id={entry.id} when={`${entry.phase}/${entry.node}`} />
           </td>
         </tr>
       )}
@@ -79,14 +74,15 @@ function Row({ entry, again }: { entry: Request; again: () => void }) {
   );
 }
 
-export function RequestTable({ entries, again }: { entries: Request[]; again: () => void }) {
+export function RequestTable({ entries }: { entries: readonly Request[] }) {
+  const [ending, end] = useState<Request | null>(null);
   const sorted = [...entries.filter(isUnderWay), ...entries.filter((entry) => !isUnderWay(entry))];
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Requests">
       <table class="table">
         <thead>
           <tr>
-            {["Came", "Model", "Replica", "State", "TTFT", "Took", "Tokens"].map((name) => (
+            {["Came", "Model", "From", "Replica", "State", "TTFT", "Took", "Tokens"].map((name) => (
               <th key={name} scope="col">
                 {name}
               </th>
@@ -96,10 +92,11 @@ export function RequestTable({ entries, again }: { entries: Request[]; again: ()
         </thead>
         <tbody>
           {sorted.map((entry) => (
-            <Row key={entry.id} entry={entry} again={again} />
+            <Row key={entry.id} entry={entry} cancel={() => end(entry)} />
           ))}
         </tbody>
       </table>
+      {ending && <CancelRequest entry={ending} close={() => end(null)} />}
     </div>
   );
 }

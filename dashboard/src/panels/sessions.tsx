@@ -1,24 +1,39 @@
 import { useState } from "preact/hooks";
 import { send } from "../api";
 import { duration } from "../format";
-import { sessions } from "../operations";
-import { Copy } from "../parts/copy";
+import { type Session, sessions } from "../operations";
+import { Dialog } from "../parts/dialog";
+import { Trouble } from "../parts/trouble";
 import { useAsked } from "../use_asked";
 
 const shownMax = 50;
 
+function ForgetSession({ session, close }: { session: Session; close: () => void }) {
+  const { id, alias, node, tokens } = session;
+  return (
+    <Dialog
+      title="Forget this conversation's home?"
+      action="Forget"
+      danger
+      close={close}
+      submit={() => send("DELETE", `/admin/sessions/${encodeURIComponent(id)}`)}
+    >
+      <p>
+        <code>{id}</code> of {alias} is at home on {node}. A request of it that runs goes on; its
+        next one goes to the least busy replica, which may have to read its {tokens} tokens anew.
+      </p>
+    </Dialog>
+  );
+}
+
 // Conversations and the replica that holds each. A server without the route shows no such panel.
 export function Sessions({ generation }: { generation: number }) {
   const [count, grow] = useState(0);
-  const [refused, refuse] = useState("");
+  const [leaving, leave] = useState<Session | null>(null);
   const asked = useAsked("/admin/sessions", sessions, `${generation}/${count}`);
+  if (asked.tag === "failed") return <Trouble words={asked.message} again={asked.again} />;
   if (asked.tag !== "known") return null;
   const known = asked.value.sessions;
-  async function forget(id: string) {
-    const outcome = await send("DELETE", `/admin/sessions/${encodeURIComponent(id)}`);
-    refuse(outcome.ok ? "" : outcome.message);
-    grow(count + 1);
-  }
   return (
     <section class="panel" aria-labelledby="sessions">
       <header class="page-head">
@@ -29,11 +44,6 @@ export function Sessions({ generation }: { generation: number }) {
           Look again
         </button>
       </header>
-      {refused && (
-        <p class="refusal" role="alert">
-          {refused} <Copy words={refused} what="the error" />
-        </p>
-      )}
       {known.length === 0 && <p class="muted">No conversation has a home at the moment.</p>}
       {known.length > 0 && (
         <div class="table-box" tabIndex={0} role="group" aria-label="Sessions">
@@ -63,7 +73,7 @@ export function Sessions({ generation }: { generation: number }) {
                       type="button"
                       class="button small"
                       aria-label={`Forget ${session.id}`}
-                      onClick={() => forget(session.id)}
+                      onClick={() => leave(session)}
                     >
                       Forget
                     </button>
@@ -73,6 +83,15 @@ export function Sessions({ generation }: { generation: number }) {
             </tbody>
           </table>
         </div>
+      )}
+      {leaving && (
+        <ForgetSession
+          session={leaving}
+          close={() => {
+            leave(null);
+            grow(count + 1);
+          }}
+        />
       )}
     </section>
   );

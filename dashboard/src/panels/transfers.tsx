@@ -1,8 +1,8 @@
-import { useContext } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { cancelTransfer } from "../api";
 import { bytes, duration } from "../format";
-import { Notify } from "../notify";
 import { Bar } from "../parts/bar";
+import { Dialog } from "../parts/dialog";
 import { type Transfer, type TransferNode } from "../transfers";
 
 const shownAtMost = 5;
@@ -29,11 +29,7 @@ function Progress({ node }: { node: TransferNode }) {
 
 // Copies under way, and how the last ones ended.
 export function Transfers({ transfers }: { transfers: readonly Transfer[] }) {
-  const failed = useContext(Notify);
-  async function cancel(transfer: Transfer) {
-    const outcome = await cancelTransfer(transfer.id);
-    if (!outcome.ok) failed(`${transfer.model} is copied on`, outcome.message);
-  }
+  const [ending, end] = useState<Transfer | null>(null);
   return (
     <>
       {transfers.slice(0, shownAtMost).map((transfer) => (
@@ -52,7 +48,7 @@ export function Transfers({ transfers }: { transfers: readonly Transfer[] }) {
                 type="button"
                 class="button small"
                 aria-label={`Cancel the copy of ${transfer.model}`}
-                onClick={() => cancel(transfer)}
+                onClick={() => end(transfer)}
               >
                 Cancel
               </button>
@@ -65,6 +61,21 @@ export function Transfers({ transfers }: { transfers: readonly Transfer[] }) {
           </ul>
         </article>
       ))}
+      {ending && (
+        <Dialog
+          title={`Cancel the copy of ${ending.model}?`}
+          action="Cancel the copy"
+          back="Let it go on"
+          danger
+          close={() => end(null)}
+          submit={() => cancelTransfer(ending.id)}
+        >
+          <p>
+            What has come stays on the nodes, and the next copy goes on from there. No request is
+            touched: a model is loaded only where all of it is.
+          </p>
+        </Dialog>
+      )}
     </>
   );
 }

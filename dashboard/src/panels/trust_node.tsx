@@ -3,6 +3,7 @@ import { send } from "../api";
 import { ask, type Asked } from "../ask";
 import { nodePath, type Trust, trust } from "../nodes";
 import { Dialog } from "../parts/dialog";
+import { Trouble } from "../parts/trouble";
 import { useOnce } from "../use_asked";
 
 const question = {
@@ -30,7 +31,7 @@ export function TrustNode({ node, close }: { node: string; close: () => void }) 
       }
     >
       {shown.tag === "waiting" && <p class="hint">Asking {node}…</p>}
-      {shown.tag === "failed" && <p class="hint wrong">{shown.message}</p>}
+      {shown.tag === "failed" && <Trouble words={shown.message} />}
       {known && (
         <>
           <p>{known.host} shows:</p>

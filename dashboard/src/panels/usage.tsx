@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Choice } from "../parts/choice";
+import { Trouble } from "../parts/trouble";
 import { Unavailable } from "../parts/unavailable";
 import { csvPath, titleOf, usage, usagePath, type UsageRow, type UsageWay } from "../usage";
 import { useAsked } from "../use_asked";
@@ -58,7 +59,7 @@ export function Usage({ when }: { when: string }) {
           choose={choose}
         />
       </header>
-      {asked.tag === "failed" && <p class="trouble">{asked.message}</p>}
+      {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
       {asked.tag === "missing" && <Unavailable what="usage" route="GET /admin/usage" />}
       {asked.tag === "known" && asked.value.rows.length === 0 && (
         <p class="muted">Nothing has been asked yet.</p>

@@ -1,7 +1,7 @@
 import { type ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Outcome } from "../api";
-import { Copy } from "./copy";
+import { Trouble } from "./trouble";
 
 interface Props {
   title: string;
@@ -9,6 +9,7 @@ interface Props {
   danger?: boolean;
   wide?: boolean;
   tells?: boolean; // it has nothing to ask: there is no Cancel
+  back?: string; // the button's words that leave all as it is, where "Cancel" would say another thing
   close: () => void;
   submit: () => Promise<Outcome>;
   children: ComponentChildren;
@@ -16,7 +17,7 @@ interface Props {
 
 // A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words.
 export function Dialog(props: Props) {
-  const { title, action, danger = false, wide = false, tells = false } = props;
+  const { title, action, danger = false, wide = false, tells = false, back = "Cancel" } = props;
   const { close, submit, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const gone = useRef(false);
@@ -54,16 +55,11 @@ export function Dialog(props: Props) {
       <form onSubmit={run}>
         <h2 id={heading}>{title}</h2>
         {children}
-        {refusal && (
-          <div class="refusal" role="alert">
-            <p>{refusal}</p>
-            <Copy words={refusal} what="the error" />
-          </div>
-        )}
+        {refusal && <Trouble words={refusal} />}
         <div class="dialog-actions">
           {!tells && (
             <button type="button" class="button" onClick={close}>
-              Cancel
+              {back}
             </button>
           )}
           <button type="submit" class={danger ? "button danger" : "button primary"} disabled={busy}>
