@@ -181,7 +181,8 @@ TEST_F(Diagnosis, AMacThatKeepsLessInMemoryThanTheModelNeeds) {
   EXPECT_EQ(troubles(), "");
   model().answer.need_bytes = 6 * kGiB;
   model().sharing = 2;
-  expect_only("warning a metal: Metal may keep 10240 MiB", "sudo sysctl iogpu.wired_limit_mb=13312");
+  expect_only("warning a metal: Metal may keep 10240 MiB",
+              "sudo sysctl iogpu.wired_limit_mb=13312");
 }
 TEST_F(Diagnosis, ADiskThatIsAlmostFull) {
   model().answer.disk_free_bytes = 200 * kMiB;

@@ -44,7 +44,7 @@ void http_head(std::string_view bytes) {
     CHECK(!request->chunked || request->content_length == 0);
     (void)request->request.path();
     (void)request->request.query("a");
-    (void)request->request.cookie("a");
+    (void)request->request.cookies("a");
   } else {
     CHECK(request.error().status >= 400 && !request.error().message.empty());
   }
