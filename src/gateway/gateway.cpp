@@ -192,8 +192,8 @@ Result<int> run_gateway(const GatewayOptions& options) {
   if (!settings) return fail(settings.error());
   const Knobs& knobs = settings->knobs();
 
-  platform::ignore_hangup();        // until it is waited for
-  platform::return_large_blocks();  // bodies and what they are parsed to
+  platform::ignore_hangup();               // until it is waited for
+  platform::return_large_blocks(1 << 20);  // bodies and what they are parsed to
   asio::io_context io(1);
   const auto front = Front::make(options);
   if (!front) return fail(front.error());

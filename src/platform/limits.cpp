@@ -13,9 +13,10 @@ std::uint64_t open_files_max() {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-void return_large_blocks() {
+void return_large_blocks([[maybe_unused]] int bytes) {
 #ifdef __GLIBC__
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, bytes);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * bytes);  // its own rule too, which the line before ends
 #endif
 }
 

@@ -23,6 +23,7 @@
 #include "model/model_files.h"
 #include "platform/breadcrumb.h"
 #include "platform/files.h"
+#include "platform/limits.h"
 #include "platform/memory_info.h"
 #include "platform/open_files.h"
 #include "platform/process.h"
@@ -275,6 +276,8 @@ void Process::stop() {
 }  // namespace
 
 int run(const RunnerOptions& options) {
+  // Cells of conversations that are kept; what a step allocates anew is smaller.
+  platform::return_large_blocks(8 << 20);
   Process process(options);
   return process.run();
 }

@@ -130,8 +130,8 @@ SAMPLES = {
         "output_config.format[json_schema]": {"type": "json_schema", "schema": SCHEMA},
         "output_format[json_schema]": {"type": "json_schema", "schema": SCHEMA}},
 }
-# In place of those that the type tells.
-VALUES = {"model": [ALIAS], "function_call": [{"name": "f"}]}
+# In place of those that the type tells: without a bound an answer may fill the context.
+VALUES = {"model": [ALIAS], "function_call": [{"name": "f"}], "max_output_tokens": [1]}
 
 
 def ask(place, route, body):
