@@ -1,6 +1,8 @@
 #include "api/engine_request.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,6 +74,7 @@ bool asks(std::string_view field, const json::Value& value) {
                         : value.is_int64() ? static_cast<double>(value.get_int64())
                                            : 2;
   if (field == "seed") return true;
+  if (field == "top_k") return number > 0;
   const double idle = field == "n" || field == "repetition_penalty" ? 1 : 0;
   return number != idle;
 }
@@ -101,12 +104,38 @@ void add_renamed(std::string& fields, const json::Object& body) {
   const json::Value* arguments = body.if_contains("chat_template_kwargs");
   if (thinks != nullptr && thinks->is_bool()) {
     add(fields, "chat_template_kwargs", template_arguments(arguments, thinks->get_bool()));
-  } else if (arguments != nullptr) {
+  } else if (arguments != nullptr && !arguments->is_null()) {
     add(fields, "chat_template_kwargs", json::to_text(*arguments));
   }
   const json::Value* goes_on = body.if_contains("continue_final_message");
   if (goes_on != nullptr && goes_on->is_bool() && goes_on->get_bool())
     add(fields, "add_generation_prompt", "false");
+}
+
+// What means to us what its absence means. Engines look more narrowly at it: mlx_lm.server takes no
+// null, llama-server and vLLM refuse a part whose other half is not there.
+bool says_nothing(std::string_view name, const json::Object& body, const json::Value& value) {
+  if (value.is_null()) return true;
+  const auto is_set = [&body](std::string_view other) {
+    const json::Value* found = body.if_contains({other.data(), other.size()});
+    return found != nullptr && asks(other, *found);
+  };
+  if (name == "top_logprobs") return !is_set("logprobs");
+  if (name == "max_tokens") return is_set("max_completion_tokens");
+  if (name == "tools" || name == "tool_choice" || name == "parallel_tool_calls")
+    return !is_set("tools");
+  return false;
+}
+
+// A whole number is written as one: 4.0 is one to our readers and a fraction to others. Below 0 is
+// another word for top_k's 0.
+std::string value_for_engines(std::string_view name, const json::Value& value) {
+  constexpr double kExact = 1LL << 53;
+  if (name == "top_k" && !asks(name, value)) return "0";
+  const double* number = value.if_double();
+  if (number != nullptr && *number == std::trunc(*number) && std::abs(*number) < kExact)
+    return std::to_string(static_cast<std::int64_t>(*number));
+  return json::to_text(value);
 }
 
 EngineRequest chat_for_engines(const json::Object& body) {
@@ -118,10 +147,13 @@ EngineRequest chat_for_engines(const json::Object& body) {
   for (const auto& member : body) {
     const std::string_view name = name_of(member);
     if (!passes_on(name) || name == "enable_thinking" || name == "chat_template_kwargs") continue;
+    if (says_nothing(name, body, member.value())) continue;
     if (name == "seed") {
-      if (!member.value().is_null()) out.seed = json::to_text(member.value());
+      out.seed = value_for_engines(name, member.value());
     } else {
-      add(out.fields, name, json::to_text(member.value()));
+      // Ollama knows the older name alone, and the others that one too.
+      add(out.fields, name == "max_completion_tokens" ? "max_tokens" : name,
+          value_for_engines(name, member.value()));
     }
   }
   add_renamed(out.fields, body);
@@ -135,7 +167,8 @@ EngineRequest chat_for_engines(const json::Object& body) {
 EngineRequest vectors_for_engines(const json::Object& body) {
   EngineRequest out{.kind = EngineRequest::Kind::Vectors};
   for (const auto& member : body)
-    if (name_of(member) != "model") add(out.fields, name_of(member), json::to_text(member.value()));
+    if (name_of(member) != "model" && !member.value().is_null())
+      add(out.fields, name_of(member), json::to_text(member.value()));
   return out;
 }
 

@@ -69,6 +69,36 @@ TEST(EngineRequest, what_no_client_should_say_to_an_engine_stays_here) {
             R"("stream_options":{"include_usage":true}})");
 }
 
+TEST(EngineRequest, what_says_nothing_to_us_is_not_said_to_an_engine) {
+  EXPECT_EQ(
+      body_of(R"(,"temperature":null,"top_p":null,"max_tokens":null,"stop":null,"seed":null,)"
+              R"("logprobs":false,"top_logprobs":0,"tools":[],"tool_choice":"auto",)"
+              R"("parallel_tool_calls":true,"chat_template_kwargs":null)"),
+      R"({"messages":[{"role":"user","content":"hi"}],"logprobs":false,"model":"m","stream":true,)"
+      R"("stream_options":{"include_usage":true}})");
+  const std::string body = body_of(
+      R"(,"top_k":-1,"max_tokens":4.0,"temperature":1.0,"top_p":0.5,"seed":3.0,"logprobs":true,)"
+      R"("top_logprobs":2,"tool_choice":"auto",)"
+      R"("tools":[{"type":"function","function":{"name":"f","parameters":{}}}])");
+  for (const char* part :
+       {R"("top_k":0,)", R"("max_tokens":4,)", R"("temperature":1,)", R"("top_p":5E-1,)",
+        R"("seed":3})", R"("top_logprobs":2,)", R"("tool_choice":"auto",)", R"("tools":[)"}) {
+    EXPECT_TRUE(has(body, part)) << part << " in " << body;
+  }
+  EXPECT_TRUE(check_engine_can(asked(R"(,"top_k":-1)"), {"top_k"}, "ollama"));
+}
+
+TEST(EngineRequest, the_most_tokens_have_the_name_that_every_engine_knows) {
+  for (const char* most : {R"(,"max_tokens":7)", R"(,"max_completion_tokens":7)",
+                           R"(,"max_completion_tokens":null,"max_tokens":7)",
+                           R"(,"max_tokens":9,"max_completion_tokens":7)",
+                           R"(,"max_completion_tokens":7,"max_tokens":9)"}) {
+    const std::string body = body_of(most);
+    EXPECT_TRUE(has(body, R"(,"max_tokens":7,"model")")) << body;
+    EXPECT_FALSE(has(body, "max_completion_tokens")) << body;
+  }
+}
+
 TEST(EngineRequest, a_text_completion_is_not_sent_as_a_chat_without_messages) {
   const auto read = read_served_chat(R"({"model":"p","raw":{"prompts":["x"]}})", kAll);
   ASSERT_TRUE(read) << read.error().message;

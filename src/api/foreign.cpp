@@ -41,6 +41,7 @@ bool says_something(const json::Value* value) {
 }
 
 struct ChoiceRead {
+  std::int64_t index = 0;
   bool has_text = false;
   bool finishes = false;
 };
@@ -51,6 +52,7 @@ Result<ChoiceRead> rewrite_choice(json::Value& value, std::set<std::int64_t>& be
   ChoiceRead out;
   json::Object* choice = value.if_object();
   if (choice == nullptr) return out;
+  out.index = count_of(*choice, "index");
   choice->erase("usage");  // some tell it here too
   if (json::Value* reason = choice->if_contains("finish_reason");
       reason != nullptr && reason->is_string()) {
@@ -65,7 +67,7 @@ Result<ChoiceRead> rewrite_choice(json::Value& value, std::set<std::int64_t>& be
   json::Value* part = choice->if_contains("delta");
   json::Object* delta = part == nullptr ? nullptr : part->if_object();
   if (delta == nullptr) return out;
-  if (!begun.insert(count_of(*choice, "index")).second) delta->erase("role");
+  if (!begun.insert(out.index).second) delta->erase("role");
   if (json::Value* found = delta->if_contains("reasoning")) {
     json::Value thoughts = std::move(*found);
     delta->erase("reasoning");
@@ -142,10 +144,14 @@ std::string_view engine_of_owner(std::string_view owned_by) {
 ForeignChunks::ForeignChunks(AnswerHead head, ServedBy served, ForeignShown shown)
     : head_(std::move(head)), served_(std::move(served)), shown_(shown) {}
 
+bool ForeignChunks::complete() const {
+  return !finished_.empty() && std::ranges::includes(finished_, begun_);
+}
+
 Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, double elapsed_ms) {
   if (data == "[DONE]") {
     done_ = true;
-    if (!shown_.usage || told_ || !finished_) return Piece{};
+    if (!shown_.usage || told_ || !complete()) return Piece{};
     Piece last{.chunk = json::to_text(json::Object{{"id", head_.id},
                                                    {"object", "chat.completion.chunk"},
                                                    {"created", head_.created},
@@ -157,12 +163,15 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   auto chunk = json::parse_answer_object(data);
   if (!chunk)
     return fail(Code::BadGateway, "the engine's stream is not JSON: " + chunk.error().message);
-  if (chunk->contains("error")) {
+  if (const json::Value* found = chunk->if_contains("error");
+      found != nullptr && !found->is_null()) {
     Error error = parse_error_body(502, data);
     error.code = Code::BadGateway;
     return fail(std::move(error));
   }
-  if (json::Value* usage = chunk->if_contains("usage"); usage != nullptr && usage->is_object()) {
+  json::Value* usage = chunk->if_contains("usage");
+  const bool tells_usage = usage != nullptr && usage->is_object();
+  if (tells_usage) {
     // Each has words of its own for what it had cached.
     json::keep_only(usage->get_object(), {"prompt_tokens", "completion_tokens", "total_tokens",
                                           "prompt_tokens_details", "completion_tokens_details"});
@@ -177,7 +186,8 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   json::Value* choices = chunk->if_contains("choices");
   const bool usage_only =
       choices == nullptr || !choices->is_array() || choices->get_array().empty();
-  if (usage_only && !shown_.usage) return Piece{};
+  // Without either it says nothing that a client knows: what a filter thinks of the prompt, say.
+  if (usage_only && !(shown_.usage && tells_usage)) return Piece{};
   Piece piece{.chunk = {}, .has_text = usage_only};
   bool finishes = false;
   if (!usage_only) {
@@ -185,10 +195,10 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
       auto read = rewrite_choice(choice, begun_);
       if (!read) return fail(read.error());
       finishes = finishes || read->finishes;
+      if (read->finishes) finished_.insert(read->index);
       piece.has_text = piece.has_text || read->has_text || read->finishes;
     }
   }
-  finished_ = finished_ || finishes;
   (*chunk)["id"] = head_.id;
   (*chunk)["created"] = head_.created;
   (*chunk)["model"] = head_.model;
@@ -198,7 +208,7 @@ Result<ForeignChunks::Piece> ForeignChunks::rewrite(std::string_view data, doubl
   json::keep_only(*chunk, {"id", "object", "created", "model", "choices", "usage",
                            "system_fingerprint", "service_tier"});
   piece.chunk = json::to_text(*chunk);
-  if (shown_.usage ? usage_only : finishes) {
+  if (shown_.usage ? usage_only : finishes && complete()) {
     add_served(piece.chunk);
   }
   return piece;

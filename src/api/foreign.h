@@ -48,7 +48,7 @@ class ForeignChunks {
   Result<Piece> rewrite(std::string_view data, double elapsed_ms);
 
   bool done() const { return done_; }            // [DONE] was seen
-  bool complete() const { return finished_; }    // a finish_reason was seen
+  bool complete() const;                         // each choice that began has its finish_reason
   const Usage& usage() const { return usage_; }  // without what is not shown of the cache
 
  private:
@@ -59,8 +59,8 @@ class ForeignChunks {
   const ForeignShown shown_;
   bool told_ = false;  // who served
   bool done_ = false;
-  bool finished_ = false;
   std::set<std::int64_t> begun_;  // choices whose role was told
+  std::set<std::int64_t> finished_;
   Usage usage_;
 };
 

@@ -160,6 +160,45 @@ TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
   for (const char* none : {"error", "abort", "load", ""}) EXPECT_FALSE(end(none)) << none;
 }
 
+TEST(ForeignChunks, an_answer_is_whole_when_each_of_its_choices_is) {
+  const auto end_of = [](int choice) {
+    return fmt::format(R"({{"choices":[{{"index":{},"delta":{{}},"finish_reason":"stop"}}]}})",
+                       choice);
+  };
+  ForeignChunks chunks(head(), served(), {});
+  for (const int choice : {0, 1}) {
+    ASSERT_TRUE(chunks.rewrite(
+        fmt::format(R"({{"choices":[{{"index":{},"delta":{{"content":"Hi"}}}}]}})", choice), 1));
+  }
+  EXPECT_FALSE(has(chunks.rewrite(end_of(1), 2)->chunk, "x_flotilla"));
+  EXPECT_FALSE(chunks.complete());
+  EXPECT_TRUE(has(chunks.rewrite(end_of(0), 3)->chunk, "x_flotilla"));
+  EXPECT_TRUE(chunks.complete());
+}
+
+TEST(ForeignChunks, a_chunk_of_no_choice_and_no_usage_is_none_of_the_answer) {
+  for (const bool usage : {true, false}) {
+    ForeignChunks chunks(head(), served(), {.usage = usage});
+    for (const char* nothing : {R"({"choices":[],"prompt_filter_results":[{}]})",
+                                R"({"choices":[],"usage":null})", R"({"id":"x"})"}) {
+      const auto piece = chunks.rewrite(nothing, 1);
+      ASSERT_TRUE(piece) << piece.error().message;
+      EXPECT_EQ(piece->chunk, "") << nothing;
+      EXPECT_FALSE(piece->has_text) << nothing;
+    }
+    ASSERT_TRUE(chunks.rewrite(kFinish, 10));
+    EXPECT_EQ(has(chunks.rewrite(kUsage, 20)->chunk, "x_flotilla"), usage);
+  }
+}
+
+TEST(ForeignChunks, a_chunk_that_says_that_there_is_no_error_is_none) {
+  ForeignChunks chunks(head(), served(), {});
+  const auto piece =
+      chunks.rewrite(R"({"error":null,"choices":[{"index":0,"delta":{"content":"Hi"}}]})", 1);
+  ASSERT_TRUE(piece) << piece.error().message;
+  EXPECT_FALSE(has(piece->chunk, "error"));
+}
+
 TEST(ForeignChunks, an_error_event_and_what_is_not_json_are_errors) {
   ForeignChunks chunks(head(), served(), {});
   const auto error = chunks.rewrite(R"({"error":{"message":"out of memory"}})", 1);

@@ -107,6 +107,17 @@ std::string gib(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1LL << 30));
 }
 
+// A path in models_dir as a word of a shell's command line, and none that looks like an option.
+std::string shell_word(std::string text) {
+  if (text.starts_with('-')) text = "./" + text;
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 // How `other` is not the file that `usual` is; empty: nothing says so.
 std::string difference(const PreflightAnswer& usual, const PreflightAnswer& other) {
   if (usual.model_bytes != other.model_bytes)
@@ -169,12 +180,12 @@ std::string to_json(const std::vector<ClusterModels>& clusters) {
   return json::to_text(json::Object{{"clusters", std::move(list)}});
 }
 
-Result<std::vector<ModelRow>> read_model_rows(std::string_view body) {
+Result<ModelTable> read_models(std::string_view body) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());
   json::Fault fault;
   json::Reader reader(*object, fault);
-  std::vector<ModelRow> rows;
+  ModelTable table;
   const json::Array* clusters = reader.array("clusters", kListMax);
   for (const json::Value& cluster : clusters != nullptr ? *clusters : json::Array()) {
     if (!cluster.is_object()) continue;
@@ -183,10 +194,18 @@ Result<std::vector<ModelRow>> read_model_rows(std::string_view body) {
     const json::Array* models = from.array("models", kListMax);
     for (const json::Value& model : models != nullptr ? *models : json::Array())
       if (model.is_object())
-        rows.push_back({name, read_model(json::Reader(model.get_object(), fault))});
+        table.rows.push_back({name, read_model(json::Reader(model.get_object(), fault))});
+    const json::Array* nodes = from.array("nodes", kListMax);
+    for (const json::Value& node : nodes != nullptr ? *nodes : json::Array()) {
+      if (!node.is_object()) continue;
+      json::Reader asked(node.get_object(), fault);
+      std::string error = asked.string("error").value_or("");
+      if (!error.empty())
+        table.troubles.push_back({name, asked.string("node").value_or(""), std::move(error)});
+    }
   }
   if (fault) return fault.unexpected();
-  return rows;
+  return table;
 }
 
 std::int64_t NodePreflight::spare_bytes() const {
@@ -226,8 +245,8 @@ void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster
   const auto copy_to = [&](const std::string& node) {
     if (model.starts_with('/') || usual->answer.folder)
       return fmt::format("copy {} there as it is on node {}", model, usual->node);
-    return fmt::format("flotilla model sync {} {} --node {}: the file of node {}", cluster, model,
-                       node, usual->node);
+    return fmt::format("flotilla model sync {} {} --node {}: the file of node {}", cluster,
+                       shell_word(model), node, usual->node);
   };
   for (NodePreflight& node : nodes) {
     if (!node.unserved.empty()) {
@@ -268,6 +287,34 @@ std::string to_json(const PreflightReport& report) {
   out["limiting_node"] = least == report.nodes.end() ? json::Value() : json::Value(least->node);
   out["nodes"] = std::move(nodes);
   return json::to_text(out);
+}
+
+Result<PreflightRows> read_preflight(std::string_view body) {
+  const auto object = json::parse_object(body);
+  if (!object) return fail(object.error());
+  json::Fault fault;
+  json::Reader reader(*object, fault);
+  PreflightRows out;
+  out.fits = reader.boolean("fits").value_or(false);
+  const json::Value* limiting = reader.find("limiting_node");
+  if (limiting != nullptr && limiting->is_string())
+    out.limiting_node = std::string(limiting->get_string());
+  const json::Array* nodes = reader.array("nodes", kListMax);
+  for (const json::Value& node : nodes != nullptr ? *nodes : json::Array()) {
+    if (!node.is_object()) continue;
+    json::Reader from(node.get_object(), fault);
+    PreflightRow& row = out.nodes.emplace_back();
+    row.node = from.string("node").value_or("");
+    row.fits = from.boolean("fits").value_or(false);
+    row.replicas_here = static_cast<int>(from.integer("replicas_here", 0, 1'000'000).value_or(1));
+    row.need_bytes = from.integer("need_bytes", 0, INT64_MAX).value_or(0);
+    row.free_bytes = from.integer("free_bytes", 0, INT64_MAX).value_or(0);
+    row.disk_free_bytes = from.integer("disk_free_bytes", 0, INT64_MAX).value_or(0);
+    row.verdict = from.string("verdict").value_or("");
+    row.fix = from.string("fix").value_or("");
+  }
+  if (fault) return fault.unexpected();
+  return out;
 }
 
 }  // namespace flotilla::api

@@ -42,7 +42,16 @@ struct ModelRow {
   std::string cluster;
   FoundModel model;
 };
-Result<std::vector<ModelRow>> read_model_rows(std::string_view body);
+struct ModelTrouble {
+  std::string cluster;
+  std::string node;
+  std::string error;  // why it has none to show
+};
+struct ModelTable {
+  std::vector<ModelRow> rows;
+  std::vector<ModelTrouble> troubles;
+};
+Result<ModelTable> read_models(std::string_view body);
 
 // What one node says to a load: can it be reached, is the model there and the same as elsewhere, is
 // there room.
@@ -85,5 +94,22 @@ struct PreflightReport {
 
 // GET /admin/clusters/{c}/preflight: the verdict, and the node that limits it.
 std::string to_json(const PreflightReport& report);
+// The same as a command shows it.
+struct PreflightRow {
+  std::string node;
+  bool fits = false;
+  int replicas_here = 1;
+  std::int64_t need_bytes = 0;  // of each
+  std::int64_t free_bytes = 0;
+  std::int64_t disk_free_bytes = 0;
+  std::string verdict;
+  std::string fix;
+};
+struct PreflightRows {
+  bool fits = false;
+  std::string limiting_node;
+  std::vector<PreflightRow> nodes;
+};
+Result<PreflightRows> read_preflight(std::string_view body);
 
 }  // namespace flotilla::api

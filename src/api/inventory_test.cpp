@@ -42,16 +42,21 @@ TEST(MergeModels, NamesTheNodesThatLackAFileAndThoseWhoseFileDiffers) {
 
 TEST(MergeModels, ACommandReadsWhatTheServerSays) {
   const std::vector<ClusterModels> clusters{
-      {.cluster = "c", .nodes = {node("a", {file("x.gguf", 10)}), node("b", {})}}};
-  const auto rows = read_model_rows(to_json(clusters));
-  ASSERT_TRUE(rows) << rows.error().message;
-  ASSERT_EQ(rows->size(), 1U);
-  EXPECT_EQ(rows->front().cluster, "c");
-  EXPECT_EQ(rows->front().model.file.path, "x.gguf");
-  EXPECT_EQ(rows->front().model.file.bytes, 10);
-  EXPECT_EQ(rows->front().model.missing, std::vector<std::string>{"b"});
-  EXPECT_FALSE(read_model_rows("[]"));
-  EXPECT_FALSE(read_model_rows(R"({"clusters":1})"));
+      {.cluster = "c",
+       .nodes = {node("a", {file("x.gguf", 10)}), node("b", {}), node("d", {}, "away")}}};
+  const auto table = read_models(to_json(clusters));
+  ASSERT_TRUE(table) << table.error().message;
+  ASSERT_EQ(table->rows.size(), 1U);
+  const ModelRow& row = table->rows.front();
+  EXPECT_EQ(row.cluster, "c");
+  EXPECT_EQ(row.model.file.path, "x.gguf");
+  EXPECT_EQ(row.model.file.bytes, 10);
+  EXPECT_EQ(row.model.missing, std::vector<std::string>{"b"});
+  ASSERT_EQ(table->troubles.size(), 1U);
+  EXPECT_EQ(table->troubles.front().node, "d");
+  EXPECT_EQ(table->troubles.front().error, "away");
+  EXPECT_FALSE(read_models("[]"));
+  EXPECT_FALSE(read_models(R"({"clusters":1})"));
 }
 
 TEST(Preflight, ReplicasOfOneMachineShareWhatIsFree) {
@@ -74,6 +79,23 @@ TEST(Preflight, TheReportNamesTheNodeThatLimits) {
   ASSERT_TRUE(read);
   EXPECT_FALSE(read->at("fits").as_bool());
   EXPECT_EQ(read->at("limiting_node").as_string(), "away");
+}
+
+TEST(Preflight, ACommandReadsWhatTheServerSays) {
+  PreflightReport report{.cluster = "c", .model = "m", .batch = true, .width = 8, .nodes = {}};
+  EXPECT_EQ(read_preflight(to_json(report))->limiting_node, "");
+  report.nodes = {preflight("roomy", 10, 100), preflight("tight", 90, 100, 2)};
+  report.nodes[1].fix = "take less";
+  const auto rows = read_preflight(to_json(report));
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_FALSE(rows->fits);
+  EXPECT_EQ(rows->limiting_node, "tight");
+  ASSERT_EQ(rows->nodes.size(), 2U);
+  EXPECT_TRUE(rows->nodes[0].fits);
+  EXPECT_EQ(rows->nodes[1].replicas_here, 2);
+  EXPECT_EQ(rows->nodes[1].need_bytes, 90);
+  EXPECT_EQ(rows->nodes[1].fix, "take less");
+  EXPECT_FALSE(read_preflight("[]"));
 }
 
 NodePreflight with_file(std::string id, std::int64_t bytes, std::string hash) {
@@ -108,6 +130,11 @@ TEST(Preflight, EachRowThatFailsHasOneFix) {
   EXPECT_EQ(nodes[2].fix, "flotilla model sync lab m.gguf --node empty: the file of node good");
   EXPECT_EQ(nodes[3].fix, "flotilla node bootstrap old");
   EXPECT_TRUE(nodes[3].fits());
+  compare_nodes(nodes, "lab", "my model's.gguf");
+  EXPECT_EQ(nodes[2].fix,
+            "flotilla model sync lab 'my model'\\''s.gguf' --node empty: the file of node good");
+  compare_nodes(nodes, "lab", "-x.gguf");
+  EXPECT_EQ(nodes[2].fix, "flotilla model sync lab ./-x.gguf --node empty: the file of node good");
   compare_nodes(nodes, "lab", "/models/m.gguf");
   EXPECT_EQ(nodes[2].fix, "copy /models/m.gguf there as it is on node good");
   nodes[0].answer.folder = true;  // which we do not copy

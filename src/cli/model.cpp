@@ -41,22 +41,23 @@ std::string note(const api::FoundModel& model) {
 int list(const ModelFlags& flags) {
   auto admin = open_admin(flags.access);
   if (!admin) return tell_error(admin.error());
-  const auto rows =
-      wait_for<std::vector<api::ModelRow>>((*admin)->io(), (*admin)->client().models());
-  if (!rows) return tell_error(rows.error());
+  const auto found = wait_for<api::ModelTable>((*admin)->io(), (*admin)->client().models());
+  if (!found) return tell_error(found.error());
   std::vector<std::vector<std::string>> lines{
       {"CLUSTER", "MODEL", "SIZE", "QUANTISATION", "NODES", ""}};
-  for (const api::ModelRow& row : *rows) {
+  for (const api::ModelRow& row : found->rows) {
     if (!flags.cluster.empty() && row.cluster != flags.cluster) continue;
     lines.push_back({row.cluster, row.model.file.path, bytes_text(row.model.file.bytes),
                      row.model.file.quantization, fmt::format("{}", row.model.nodes.size()),
                      note(row.model)});
   }
-  if (lines.size() == 1) {
+  if (lines.size() == 1)
     fmt::print("no models: a cluster's models_dir names the folder where its nodes have them\n");
-    return 0;
-  }
-  fmt::print("{}", table(lines));
+  else
+    fmt::print("{}", table(lines));
+  for (const api::ModelTrouble& one : found->troubles)
+    if (flags.cluster.empty() || one.cluster == flags.cluster)
+      fmt::print("{} {}: {}\n", printable(one.cluster), printable(one.node), printable(one.error));
   return 0;
 }
 

@@ -27,6 +27,8 @@ constexpr int kLoadLimitMs = 600'000;
 constexpr int kPromptWords = 400;
 
 struct PreflightFlags {
+  ServerAccess access;
+  std::string cluster;
   api::RunnerSpec spec;
   bool verify = false;
   bool json = false;
@@ -146,6 +148,26 @@ int run_preflight(const PreflightFlags& flags) {
   return answer.fits && ratio > 0.95 && ratio < 1.05 ? 0 : 1;
 }
 
+// What every node of a cluster says, before anything is loaded.
+int ask_cluster(const PreflightFlags& flags) {
+  auto admin = open_admin(flags.access);
+  if (!admin) return tell_error(admin.error());
+  const auto rows = wait_for<api::PreflightRows>(
+      (*admin)->io(),
+      (*admin)->client().preflight(flags.cluster, flags.spec.model, flags.spec.context));
+  if (!rows) return tell_error(rows.error());
+  std::vector<std::vector<std::string>> lines{{"NODE", "", "NEEDS", "FREE", "DISK", "FOUND"}};
+  for (const api::PreflightRow& row : rows->nodes)
+    lines.push_back({row.node, row.fits ? "fits" : "does not fit",
+                     fmt::format("{} x {}", row.replicas_here, bytes_text(row.need_bytes)),
+                     bytes_text(row.free_bytes), bytes_text(row.disk_free_bytes), row.verdict});
+  fmt::print("{}", table(lines));
+  if (!rows->limiting_node.empty()) fmt::print("{} limits\n", printable(rows->limiting_node));
+  for (const api::PreflightRow& row : rows->nodes)
+    if (!row.fix.empty()) fmt::print("{}: {}\n", printable(row.node), printable(row.fix));
+  return rows->fits ? 0 : 1;
+}
+
 }  // namespace
 
 void add_preflight_command(const App& app, CommandResult& result) {
@@ -154,9 +176,12 @@ void add_preflight_command(const App& app, CommandResult& result) {
       "Says how much memory a model needs on this machine, from its file's header alone. With\n"
       "--verify a runner is loaded and used, and what it holds then is printed beside. Exit code "
       "1:\n"
-      "it does not fit, or the two differ by more than 5 %.\n\n"
-      "Example:\n"
-      "  flotilla preflight SmolLM2-135M-Instruct.Q4_1.gguf --width 8 --context 2048 --verify");
+      "it does not fit, or the two differ by more than 5 %. With --cluster every node of it is\n"
+      "asked instead, as a load with --batch would, and what would do about each that says no is\n"
+      "printed.\n\n"
+      "Examples:\n"
+      "  flotilla preflight SmolLM2-135M-Instruct.Q4_1.gguf --width 8 --context 2048 --verify\n"
+      "  flotilla preflight SmolLM2-135M-Instruct.Q4_1.gguf --cluster lab");
   const auto flags = std::make_shared<PreflightFlags>();
   api::RunnerSpec& spec = flags->spec;
   spec.width = 8;
@@ -173,9 +198,20 @@ void add_preflight_command(const App& app, CommandResult& result) {
   command.add_option("--kv-type", spec.kv_type, "f16 or q8_0")
       .one_of({"f16", "q8_0"})
       .show_default();
-  command.add_flag("--verify", flags->verify, "Load it, and print what a runner uses beside");
-  command.add_flag("--json", flags->json, "One line of JSON");
+  const auto verify =
+      command.add_flag("--verify", flags->verify, "Load it, and print what a runner uses beside");
+  const auto json = command.add_flag("--json", flags->json, "One line of JSON");
+  command
+      .add_option("--cluster", flags->cluster,
+                  "Ask its nodes; the width is the server's RUNNER_BATCH_SIZE")
+      .excludes(verify)
+      .excludes(json);
+  add_server_flags(command, flags->access);
   command.callback([flags, &result] {
+    if (!flags->cluster.empty()) {
+      result.exit_code = ask_cluster(*flags);
+      return;
+    }
     flags->spec.model = std::filesystem::absolute(flags->spec.model).string();
     result.exit_code = run_preflight(*flags);
   });

@@ -204,10 +204,19 @@ Task<std::vector<api::Finding>> AdminClient::doctor(std::string cluster) {
   co_return api::read_findings(*body);
 }
 
-Task<std::vector<api::ModelRow>> AdminClient::models() {
+Task<api::ModelTable> AdminClient::models() {
   const auto body = co_await call("GET", "/admin/models", {}, kTrust);
   if (!body) co_return fail(body.error());
-  co_return api::read_model_rows(*body);
+  co_return api::read_models(*body);
+}
+
+Task<api::PreflightRows> AdminClient::preflight(std::string cluster, std::string model,
+                                                int context) {
+  std::string target = fmt::format("/admin/clusters/{}/preflight?model={}&batch=true&context={}",
+                                   encoded(cluster), encoded(model), context);
+  const auto body = co_await call("GET", std::move(target), {}, kTrust);
+  if (!body) co_return fail(body.error());
+  co_return api::read_preflight(*body);
 }
 
 Task<api::Transfer> AdminClient::sync_model(api::SyncSpec spec) {

@@ -50,7 +50,9 @@ class AdminClient {
   Task<api::TrustAnswer> trust_node(std::string node, std::string fingerprint);
   Task<api::BootstrapAnswer> bootstrap_node(std::string node);
   Task<std::vector<api::Finding>> doctor(std::string cluster);  // empty: all clusters
-  Task<std::vector<api::ModelRow>> models();
+  Task<api::ModelTable> models();
+  // What every node says to a load with batch.
+  Task<api::PreflightRows> preflight(std::string cluster, std::string model, int context);
   // Answers when the copying begins; then it is asked how far it is.
   Task<api::Transfer> sync_model(api::SyncSpec spec);
   Task<api::Transfer> transfer(std::string id);

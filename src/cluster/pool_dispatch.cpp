@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "cluster/pool_state.h"
@@ -55,14 +57,27 @@ bool Pool::State::pump_if_waited(ReplicaIndex replica, Instant now) {
   return expiries.size() < before;
 }
 
+// Engines that are not ours begin every answer anew: one of which the client has a part is not for
+// them.
+std::vector<Launch> Pool::State::cannot_go_on(const Flight& flight) const {
+  std::vector<Launch> out;
+  if (!flight.pinned) return out;
+  for (const auto& unit : units)
+    if (unit->replica.info().external) out.push_back(unit->replica.launch());
+  return out;
+}
+
 // For a ticket that lost its replica. A launch that failed it is taken again only when there is no
 // other; one that drains only when nobody else can go on in its generation.
 std::optional<ReplicaIndex> Pool::State::choose_again(const Flight& flight, Instant now) {
+  const std::vector<Launch> never = cannot_go_on(flight);
+  std::vector<Launch> except = never;
+  except.insert(except.end(), flight.except.begin(), flight.except.end());
   Dispatcher::Wanted wanted{.generation = flight.pinned.value_or(serving),
                             .admit = Admit::Everybody,
-                            .except = flight.except,
+                            .except = except,
                             .tie_break = 0};
-  if (!dispatcher.any(wanted)) wanted.except = {};
+  if (!dispatcher.any(wanted)) wanted.except = never;
   if (!dispatcher.any(wanted)) wanted.admit = Admit::Resumes;
   return dispatcher.least_busy(wanted, now);
 }
@@ -112,15 +127,16 @@ void Pool::State::dispatch(Flight& flight, ReplicaIndex replica, Instant now) {
 
 // Those that lost their replica, in order. Where one found no place, others of its kind find none.
 void Pool::State::place_retries(Instant now) {
-  std::optional<Generation> none;
+  using Kind = std::pair<Generation, bool>;  // and whether it has begun
+  std::set<Kind> none;
   for (auto it = retries.begin(); it != retries.end();) {
     Flight& flight = flights.at(*it++);
-    const Generation generation = flight.pinned.value_or(serving);
-    if (flight.except.empty() && none == generation) continue;
+    const Kind kind{flight.pinned.value_or(serving), flight.pinned.has_value()};
+    if (flight.except.empty() && none.contains(kind)) continue;
     if (const std::optional<ReplicaIndex> to = choose_again(flight, now)) {
       dispatch(flight, *to, now);
     } else if (flight.except.empty()) {
-      none = generation;
+      none.insert(kind);
     }
   }
 }
@@ -172,7 +188,9 @@ void Pool::State::pump_all(Instant now) {
 void Pool::State::place_suspects(Instant now) {
   while (!suspects.empty()) {
     Flight& flight = flights.at(suspects.front());
+    const std::vector<Launch> never = cannot_go_on(flight);
     Dispatcher::Wanted wanted{.generation = flight.pinned.value_or(serving)};
+    wanted.except = never;
     if (!dispatcher.any(wanted)) wanted.admit = Admit::Resumes;
     if (!clearing) clearing = dispatcher.least_loaded(wanted);
     if (!clearing) return;

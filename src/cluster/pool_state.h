@@ -90,6 +90,7 @@ struct Pool::State {
   std::variant<ReplicaIndex, Lane> choose(const Ticket& ticket, Instant now);
   bool worth_waiting(const Unit& home, const Ticket& ticket) const;
   Duration prefill_time(const Unit& home, const Ticket& ticket) const;
+  std::vector<Launch> cannot_go_on(const Flight& flight) const;
   std::optional<ReplicaIndex> choose_again(const Flight& flight, Instant now);
   Why why(const Flight& flight, const Unit& to, Instant now);
   void place(Flight& flight, ReplicaIndex replica, Instant now);

@@ -213,6 +213,39 @@ TEST_F(PoolTest, a_lost_runners_requests_go_to_another_before_the_queue) {
   EXPECT_TRUE(sent(3));
 }
 
+TEST_F(PoolTest, an_answer_that_has_begun_goes_on_in_no_engine_that_is_not_ours) {
+  const Launch ours = add_ready("a", 2);
+  const Launch theirs = add("b");
+  pool.on_ready(theirs, {.width = 8, .external = true}, now);
+  drain();
+  std::vector<std::uint64_t> on_ours;
+  while (on_ours.size() < 2)
+    if (submit() == 0) on_ours.push_back(last_id);
+  crash(ours);
+  EXPECT_EQ(retry(on_ours[0], Outcome::LostAfterFirstByte), -1) << "it waits for one of ours";
+  EXPECT_EQ(retry(on_ours[1], Outcome::FailedBeforeFirstByte), 1) << "this one begins anew";
+  EXPECT_EQ(submit(), 1);
+  pass(seconds(34));
+  EXPECT_FALSE(sent(on_ours[0]));
+  ready(launches.at(ours.replica));
+  EXPECT_EQ(dispatched.at(on_ours[0]), 0);
+}
+
+TEST_F(PoolTest, without_one_of_ours_an_answer_that_has_begun_ends_with_an_error) {
+  const Launch ours = add_ready("a", 1);
+  const Launch theirs = add("b");
+  pool.on_ready(theirs, {.width = 1, .external = true}, now);
+  drain();
+  while (submit() != 0) {
+  }
+  const std::uint64_t mine = last_id;
+  crash(ours);
+  EXPECT_EQ(retry(mine, Outcome::LostAfterFirstByte), -1);
+  pool.drain(ours.replica, AfterDrain::Remove, true, now);
+  drain();
+  EXPECT_EQ(refusals.at(mine).reason, "no_live_replica");
+}
+
 TEST_F(PoolTest, one_lives_so_the_pool_is_up) {
   std::vector<Launch> all;
   for (const char* node : {"a", "b", "c"}) all.push_back(add_ready(node));

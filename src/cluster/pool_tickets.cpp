@@ -303,7 +303,8 @@ std::optional<Error> Pool::State::no_more(const Flight& flight, Instant deadline
   if (deadline <= now) return waited_out(flight, now);
   const bool some = std::any_of(units.begin(), units.end(), [&](const auto& unit) {
     return unit->replica.state() != ReplicaState::Stopped &&
-           (!flight.pinned || unit->replica.generation() == *flight.pinned) &&
+           (!flight.pinned ||
+            (unit->replica.generation() == *flight.pinned && !unit->replica.info().external)) &&
            (unit->replica.live() || !closed);
   });
   if (some) return std::nullopt;

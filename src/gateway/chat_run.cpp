@@ -58,6 +58,8 @@ Awaitable<RelayEnd> ChatRun::relay(LaunchRuntime& place) {
                                         *options_.clock);
   }
   if (place.engine) {
+    // The pool sends it to none: what the client has already would come once more.
+    if (options_.job.begun) co_return failed(too_early("replica"));
     co_return co_await relay_foreign(options_.job, answer_, place, *upstream_, on_first_byte,
                                      *options_.clock);
   }

@@ -11,6 +11,7 @@ namespace flotilla::gateway {
 namespace {
 
 constexpr std::chrono::milliseconds kComesUp{200};
+constexpr std::chrono::milliseconds kGrowthSeen{2000};  // agents look each second
 constexpr std::chrono::milliseconds kHealthPeriodMax{5000};
 
 bool is_over(const PoolRuntime& pool, const std::shared_ptr<LaunchRuntime>& launch) {
@@ -20,6 +21,27 @@ bool is_over(const PoolRuntime& pool, const std::shared_ptr<LaunchRuntime>& laun
 Awaitable<void> pause(Executor executor, std::chrono::milliseconds time) {
   boost::asio::steady_timer timer(executor, time);
   co_await timer.async_wait(kAwait);
+}
+
+std::uint64_t loaded_bytes(const PoolRuntime& pool, const LaunchRuntime& launch) {
+  for (const cluster::ReplicaStatus& one : pool.brain().snapshot(pool.now()).replicas)
+    if (one.index == launch.launch.replica) return one.loaded_bytes;
+  return 0;
+}
+
+// mlx_lm.server and Ollama listen before they have loaded, and answer the first request late: one
+// that an agent starts is asked again for as long as its memory grows.
+Task<cluster::ReplicaInfo> meet_loaded(std::shared_ptr<PoolRuntime> pool,
+                                       std::shared_ptr<LaunchRuntime> launch, EngineProbe& probe,
+                                       bool loads) {
+  const Executor executor = co_await boost::asio::this_coro::executor;
+  for (;;) {
+    const std::uint64_t before = loaded_bytes(*pool, *launch);
+    auto info = co_await probe.meet(launch->generation->width);
+    if (info || !loads || is_over(*pool, launch)) co_return info;
+    co_await pause(executor, kGrowthSeen);
+    if (is_over(*pool, launch) || loaded_bytes(*pool, *launch) <= before) co_return info;
+  }
 }
 
 }  // namespace
@@ -61,7 +83,7 @@ Awaitable<void> serve_engine(std::shared_ptr<PoolRuntime> pool,
     co_await pause(executor, kComesUp);
     if (is_over(*pool, launch)) co_return;
   }
-  auto info = co_await probe.meet(launch->generation->width);
+  auto info = co_await meet_loaded(pool, launch, probe, way.ours_to_start);
   if (is_over(*pool, launch)) co_return;
   if (!info) {
     // on_hang: where it is ours it runs, and has to be ended.

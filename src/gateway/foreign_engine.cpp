@@ -105,6 +105,27 @@ RelayEnd foreign_refusal(RelayEnd refusal, std::string_view api_key) {
   return refusal;
 }
 
+Duration EnginePatience::left() const {
+  if (until() == Instant::max()) return silence_max_;
+  return std::clamp(until() - clock_.now(), Duration::zero(), silence_max_);
+}
+
+RelayEnd EnginePatience::late() const {
+  Error error{.code = Code::DeadlineExceeded,
+              .message = "no token came within the time that a request has for it",
+              .reason = "deadline_exceeded"};
+  if (until() == job_.ends) {
+    error.message = fmt::format("the answer was not complete within timeout_s = {} s",
+                                to_s(job_.ends - job_.arrived));
+    error.param = "timeout_s";
+  }
+  return ended(RelayEnd::Kind::Error, std::move(error));
+}
+
+RelayEnd EnginePatience::end(Error error) const {
+  return over() ? late() : failed(std::move(error));
+}
+
 http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine,
                               std::string target, std::string body) {
   http::Request request;
@@ -146,8 +167,10 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   // it would be lost. A new one costs nothing but where TLS is spoken.
   if (!place.client->endpoint().tls) request.headers.add("Connection", "close");
   ForeignAnswer reading(job, answer, place, clock);
-  auto opened = co_await place.client->open(std::move(request), kSilenceMax, upstream.opening());
-  if (!opened) co_return failed(opened.error());
+  EnginePatience patience(job, clock, kSilenceMax);
+  auto opened =
+      co_await place.client->open(std::move(request), patience.left(), upstream.opening());
+  if (!opened) co_return patience.end(opened.error());
   http::ClientStream& stream = **opened;
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
@@ -158,14 +181,16 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   http::SseSplitter splitter;
   bool first = true;
   while (!reading.done()) {
-    auto bytes = co_await stream.read(kSilenceMax);
-    if (!bytes) co_return failed(bytes.error());
+    if (patience.over()) co_return patience.late();
+    auto bytes = co_await stream.read(patience.left());
+    if (!bytes) co_return patience.end(bytes.error());
     place.heard = clock.now();
     if (bytes->empty() ||
         !splitter.feed(*bytes, [&reading](std::string_view block) { reading.take(block); }))
       break;
     if (first && reading.speaks()) {
       on_first_byte();
+      patience.spoke();
       first = false;
     }
     if (job.begun && !reading.out.empty()) {

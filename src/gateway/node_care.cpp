@@ -28,13 +28,17 @@ constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::seconds kBack{60};  // the agent's link, after its restart
 
 // $1: where to, or - for where it is found, else ~/.local/bin. It is tried there before it takes
-// the old one's place, whose runners go on with the file that they have open.
+// the old one's place, whose runners go on with the file that they have open. The runners that a
+// package brought for better processors (agent/runner_command) would be taken in its stead: those
+// of another version go.
 constexpr const char* kInstall =
     "p=$1; if [ \"$p\" = - ]; then "
     "PATH=$PATH:/opt/homebrew/bin:/usr/local/bin:$HOME/.local/bin; "
     "p=$(command -v flotilla) || p=$HOME/.local/bin/flotilla; fi; "
     "mkdir -p \"${p%/*}\" && cat >\"$p.new\" && chmod 755 \"$p.new\" && "
-    "\"$p.new\" version && mv -f \"$p.new\" \"$p\" && echo \"at $p\"";
+    "v=$(\"$p.new\" version) && mv -f \"$p.new\" \"$p\" || exit; "
+    "for o in \"${p%/*}\"/../lib/flotilla/flotilla-x86-64-v*; do if [ -f \"$o\" ]; then "
+    "[ \"$(\"$o\" version)\" = \"$v\" ] || rm -f \"$o\" || exit; fi; done; echo \"$v at $p\"";
 
 // "Linux x86_64" -> linux-x86_64
 std::string platform_of(const std::string& uname) {
@@ -139,9 +143,17 @@ void resume(const Held& held) {
 }
 
 // Requests end or, after DRAIN_S, go on elsewhere; the agent ends and is started by its link again.
+// What was drained already is not ours to resume.
 Awaitable<bool> restart_agent(CareOptions care, std::shared_ptr<Machine> machine, Duration limit) {
   const std::vector<Held> held = replicas_there(*care.control, machine->key);
-  for (const Held& one : held) drain(one);
+  std::vector<Held> ours;
+  for (const Held& one : held) {
+    const auto all = one.pool->replicas();
+    const auto* status = find_status(one, all);
+    if (status != nullptr && status->state == cluster::ReplicaState::Draining) continue;
+    ours.push_back(one);
+    drain(one);
+  }
   const auto idle = [&] {
     return std::ranges::all_of(held, [](const Held& one) {
       const auto all = one.pool->replicas();
@@ -163,7 +175,7 @@ Awaitable<bool> restart_agent(CareOptions care, std::shared_ptr<Machine> machine
     });
   };
   if (up) co_await wait_for(care, loaded, kCopy);
-  for (const Held& one : held) resume(one);
+  for (const Held& one : ours) resume(one);
   co_return up;
 }
 
@@ -279,9 +291,9 @@ Task<api::BootstrapAnswer> bootstrap_node(CareOptions care, api::NodeSpec node) 
     answer.restarted = true;
     answer.up = co_await restart_agent(care, machine, care.control->drain_limit());
   } else if (machine) {
-    machine->link->retry_now();
+    machine->link->restart_agent();
     const auto back = [&] { return machine->is_up(); };
-    answer.up = co_await wait_for(care, back, std::chrono::seconds(20));
+    answer.up = co_await wait_for(care, back, kBack);
   }
   co_return answer;
 }

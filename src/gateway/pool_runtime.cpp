@@ -151,8 +151,12 @@ void PoolRuntime::arm_timer() {
 }
 
 void PoolRuntime::add_node(const api::NodeSpec& node, cluster::Link link) {
+  // One that was here before may be somewhere else, or have another key.
   const auto known = std::ranges::find(options_.nodes, node.id, &api::NodeSpec::id);
-  if (known == options_.nodes.end()) options_.nodes.push_back(node);
+  if (known == options_.nodes.end())
+    options_.nodes.push_back(node);
+  else
+    *known = node;
   replicas_[NodeId(node.id)] = brain_.add_replica(
       NodeId(node.id), static_cast<cluster::Generation>(generation_->number), link, now());
 }

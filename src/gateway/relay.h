@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,7 @@ struct ChatJob {
   Instant arrived{};
   double queued_ms = 0;               // until it last got a place
   Instant deadline = Instant::max();  // to the first token
+  Instant ends = Instant::max();      // of the whole answer, where the client says so
   bool stream = false;
   bool embeddings = false;  // vectors are asked for: one whole body
 
@@ -86,6 +88,29 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
 Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntime& place,
                                   Upstream& upstream, const std::function<void()>& on_first_byte,
                                   const Clock& clock);
+
+// A runner keeps a request's deadlines; for an engine, which knows none, they are kept here.
+class EnginePatience {
+ public:
+  EnginePatience(const ChatJob& job, const Clock& clock, Duration silence_max)
+      : job_(job), clock_(clock), silence_max_(silence_max) {}
+
+  void spoke() { spoke_ = true; }  // it has told its first token
+  // How long it may say nothing from here on: never more than is left.
+  Duration left() const;
+  bool over() const { return clock_.now() >= until(); }
+  // The request's end, its time being over; and that or an engine's failure.
+  RelayEnd late() const;
+  RelayEnd end(::flotilla::Error error) const;
+
+ private:
+  Instant until() const { return spoke_ ? job_.ends : std::min(job_.deadline, job_.ends); }
+
+  const ChatJob& job_;
+  const Clock& clock_;
+  const Duration silence_max_;
+  bool spoke_ = false;
+};
 
 // What a foreign engine is asked; `target` is below its own /v1.
 http::Request foreign_request(const ChatJob& job, const api::ForeignEngine& engine,

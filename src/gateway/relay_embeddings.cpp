@@ -32,7 +32,8 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
   using Kind = RelayEnd::Kind;
   const UpstreamScope scope(place, upstream);
   const bool foreign = place.engine.has_value();
-  const Duration silence_max = foreign ? kForeignSilenceMax : kSilenceMax;
+  const EnginePatience patience(job, clock, kForeignSilenceMax);
+  Duration silence_max = foreign ? patience.left() : Duration(kSilenceMax);
   http::Request request;
   if (foreign) {
     auto theirs = co_await engine_body_of(job, *place.engine);
@@ -42,7 +43,7 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
     request = runner_request(job, place, clock.now());
   }
   auto opened = co_await place.client->open(std::move(request), silence_max, upstream.opening());
-  if (!opened) co_return failed(opened.error());
+  if (!opened) co_return foreign ? patience.end(opened.error()) : failed(opened.error());
   http::ClientStream& stream = **opened;
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
@@ -50,8 +51,9 @@ Awaitable<RelayEnd> relay_embeddings(ChatJob& job, ChatAnswer& answer, LaunchRun
     co_return foreign ? foreign_refusal(std::move(refusal), place.engine->api_key)
                       : std::move(refusal);
   }
+  if (foreign) silence_max = patience.left();
   auto body = co_await read_whole(stream, silence_max);
-  if (!body) co_return failed(body.error());
+  if (!body) co_return foreign ? patience.end(body.error()) : failed(body.error());
   if (body->empty()) co_return failed(too_early(foreign ? "engine" : "runner"));
   if (body->starts_with("{\"error\"")) {
     RelayEnd end = failed(api::parse_error_body(500, *body));

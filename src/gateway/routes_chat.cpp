@@ -112,6 +112,7 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   job.include_usage = chat.include_usage;
   job.arrived = now;
   job.deadline = ticket.deadline;
+  if (chat.timeout_s) job.ends = now + seconds(*chat.timeout_s);
   job.stream = chat.stream;
   job.pace = Pace(service.history, service.metrics, service.clock, options.pool->alias());
   job.body = std::move(request.body);

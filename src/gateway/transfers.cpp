@@ -1,8 +1,10 @@
 #include "gateway/transfers.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -61,8 +63,34 @@ std::string gib(std::int64_t bytes) {
 }
 
 // Where a node's files lie.
-std::pair<std::string, std::string> place_of(const api::NodeSpec& node) {
-  return {machine_key(node), node.models_dir};
+using Place = std::pair<std::string, std::string>;
+Place place_of(const api::NodeSpec& node) { return {machine_key(node), node.models_dir}; }
+
+struct Holder {
+  api::NodeSpec node;
+  std::int64_t bytes = 0;
+};
+
+// The nodes that have it.
+std::vector<Holder> holders_of(const std::string& model, const std::vector<api::NodeModels>& asked,
+                               const std::vector<api::NodeSpec>& all) {
+  std::vector<Holder> out;
+  for (const api::NodeModels& one : asked) {
+    const auto file = std::ranges::find(one.models, model, &api::ModelFile::path);
+    const auto node = std::ranges::find(all, one.node, &api::NodeSpec::id);
+    if (file != one.models.end() && node != all.end()) out.push_back({*node, file->bytes});
+  }
+  return out;
+}
+
+// One that is not to get it, if there is one; of these one whose file most of them have; of equals
+// this machine: its bytes cross the network once.
+const Holder& choose_source(const std::vector<Holder>& holders, const std::set<Place>& wanted) {
+  const auto rank = [&](const Holder& one) {
+    const auto same = std::ranges::count(holders, one.bytes, &Holder::bytes);
+    return std::tuple(!wanted.contains(place_of(one.node)), same, one.node.is_local());
+  };
+  return *std::ranges::max_element(holders, {}, rank);
 }
 
 Result<void> check_nodes(const api::SyncSpec& spec, const std::vector<api::NodeSpec>& all) {
@@ -78,6 +106,11 @@ Result<void> check_nodes(const api::SyncSpec& spec, const std::vector<api::NodeS
 }
 
 }  // namespace
+
+std::chrono::seconds silence_limit(std::int64_t have) {
+  constexpr std::int64_t slow_disk = std::int64_t{50} << 20;  // bytes/s
+  return kSilence + std::chrono::seconds(have / slow_disk);
+}
 
 struct Transfers::Copy {
   explicit Copy(const Executor& executor) : stop(executor) {}
@@ -199,7 +232,7 @@ Task<void> Transfers::Delivery::bring(api::CopyFile file) {
   pipe.from = std::move(*from);
   pipe.from_text = api::to_json(here) + "\n";
   pipe.to = std::move(*to);
-  pipe.silence = kSilence;
+  pipe.silence = silence_limit(file.have);
   pipe.stop = &copy_->stop;
   pipe.on_line = [this, &refused, &done](const std::string& line) {
     const auto said = api::parse_copy_answer(line);
@@ -214,7 +247,7 @@ Task<void> Transfers::Delivery::bring(api::CopyFile file) {
   if (!end->whole)
     co_return fail(Code::Unavailable, fmt::format("nothing came for {} s; what came is kept, and "
                                                   "the next sync goes on from there",
-                                                  std::chrono::seconds(kSilence).count()));
+                                                  silence_limit(file.have).count()));
   // What ails the source says more than that the receiver was left waiting.
   if (!end->from.ok() && end->from.status.exit_code && !end->from.err.empty() &&
       end->to.err.empty())
@@ -260,31 +293,35 @@ Awaitable<void> Transfers::deliver(std::shared_ptr<Copy> copy, std::size_t index
   copy->shown.took_s = to_s(clock_.now() - copy->began);
 }
 
-// From which node it goes to which; what lies in one folder is one.
-void Transfers::plan(Copy& copy, const api::FoundModel& model, const api::SyncSpec& spec,
+// From which node it goes to which; what lies in one folder is one. Where no nodes are named, a
+// node that could not be asked is one that may lack it: it gets the file, or fails with its reason.
+void Transfers::plan(Copy& copy, const api::SyncSpec& spec,
+                     const std::vector<api::NodeModels>& asked,
                      const std::vector<api::NodeSpec>& all) {
-  const auto of_id = [&](const std::string& id) {
-    return *std::ranges::find(all, id, &api::NodeSpec::id);
-  };
-  // This machine, if it has one: its bytes cross the network once.
-  copy.source = of_id(model.nodes.front());
-  for (const std::string& id : model.nodes) {
-    api::NodeSpec node = of_id(id);
-    if (node.is_local()) copy.source = std::move(node);
+  const std::vector<Holder> holders = holders_of(spec.model, asked, all);
+  std::vector<api::NodeSpec> targets;
+  std::set<Place> wanted;
+  for (const api::NodeSpec& node : all) {
+    const auto is_it = [&](const Holder& holder) { return holder.node.id == node.id; };
+    const bool named = std::ranges::find(spec.nodes, node.id) != spec.nodes.end();
+    const bool lacks = node.has_agent() && std::ranges::none_of(holders, is_it);
+    if (named) wanted.insert(place_of(node));
+    if (spec.nodes.empty() ? lacks : named) targets.push_back(node);
   }
-  std::set<std::pair<std::string, std::string>> places = {place_of(copy.source)};
-  for (const std::string& id : spec.nodes.empty() ? model.missing : spec.nodes) {
-    api::NodeSpec node = of_id(id);
+  const Holder& from = choose_source(holders, wanted);
+  copy.source = from.node;
+  std::set<Place> places = {place_of(copy.source)};
+  for (api::NodeSpec& node : targets) {
     if (!places.insert(place_of(node)).second) continue;
     api::TransferNode& shown = copy.shown.nodes.emplace_back();
-    shown.node = id;
-    shown.total_bytes = model.file.bytes;
+    shown.node = node.id;
+    shown.total_bytes = from.bytes;
     copy.targets.push_back(std::move(node));
   }
   copy.shown.cluster = spec.cluster;
   copy.shown.model = spec.model;
   copy.shown.source = copy.source.id;
-  copy.shown.total_bytes = model.file.bytes;
+  copy.shown.total_bytes = from.bytes;
 }
 
 Result<void> Transfers::check_free(const api::SyncSpec& spec) const {
@@ -299,6 +336,8 @@ Result<void> Transfers::check_free(const api::SyncSpec& spec) const {
 }
 
 Task<api::Transfer> Transfers::begin(api::SyncSpec spec) {
+  // So that a name with a leading dash can be given to a command: as ./-name.
+  spec.model = std::filesystem::path(spec.model).lexically_normal().string();
   const api::ClusterSpec* cluster = control_.find_cluster(spec.cluster);
   if (cluster == nullptr)
     co_return fail(Error{.code = Code::NotFound,
@@ -324,7 +363,7 @@ Task<api::Transfer> Transfers::begin(api::SyncSpec spec) {
                                "rsync -a {0} HOST:FOLDER",
                                spec.model));
   const auto copy = std::make_shared<Copy>(executor_);
-  plan(*copy, *model, spec, all);
+  plan(*copy, spec, models.nodes, all);
   api::CopyOrder order;
   order.models_dir = copy->source.models_dir;
   order.model = spec.model;

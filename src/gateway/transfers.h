@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -12,6 +14,10 @@
 #include "gateway/control.h"
 
 namespace flotilla::gateway {
+
+// How long the two ends of a copy may say nothing, where `have` bytes of the file came before: each
+// reads them for the file's hash first.
+std::chrono::seconds silence_limit(std::int64_t have);
 
 // Copies of models from a node that has one to nodes that lack it, each by two programs of ours at
 // the two ends whose pipes meet here: for a node elsewhere through an ssh of its own, beside the
@@ -33,7 +39,7 @@ class Transfers {
  private:
   struct Copy;     // one of them
   class Delivery;  // its way to one node
-  static void plan(Copy& copy, const api::FoundModel& model, const api::SyncSpec& spec,
+  static void plan(Copy& copy, const api::SyncSpec& spec, const std::vector<api::NodeModels>& asked,
                    const std::vector<api::NodeSpec>& all);
   Result<void> check_free(const api::SyncSpec& spec) const;
   std::shared_ptr<Copy> find_copy(const std::string& id) const;

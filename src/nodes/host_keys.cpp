@@ -39,6 +39,28 @@ Task<ChildOutput> ask(Executor executor, std::vector<std::string> arguments) {
   co_return co_await run_child(std::move(executor), std::move(run));
 }
 
+ChildRun append_to(const std::string& file) {
+  ChildRun append{.command = {}, .limit = kLimit};
+  append.command.program = "tee";
+  append.command.arguments = {"-a", "--", file};
+  return append;
+}
+
+// A last line that was written by hand may have no end, and would take a key into itself.
+Task<void> end_last_line(Executor executor, std::string file) {
+  ChildRun look{.command = {}, .limit = kLimit};
+  look.command.program = "tail";
+  look.command.arguments = {"-c", "1", "--", file};
+  const auto last = co_await run_child(executor, std::move(look));
+  if (!last) co_return fail(last.error());
+  if (last->out.empty() || last->out == "\n") co_return Result<void>{};
+  ChildRun line_end = append_to(file);
+  line_end.in_text = "\n";
+  const auto ended = co_await run_child(executor, std::move(line_end));
+  if (!ended) co_return fail(ended.error());
+  co_return Result<void>{};
+}
+
 // What lies in the scratch directory while one question is answered.
 struct Scratch {
   explicit Scratch(const std::filesystem::path& folder) {
@@ -139,9 +161,9 @@ Task<HostKeys> store_host_keys(Executor executor, SshTarget target, std::filesys
       co_return fail(Code::Unavailable, fmt::format("the old key cannot be taken out of {}: {}",
                                                     keys->file, removed->failure()));
   }
-  ChildRun append{.command = {}, .limit = kLimit};
-  append.command.program = "tee";
-  append.command.arguments = {"-a", "--", keys->file};
+  const auto whole = co_await end_last_line(executor, keys->file);
+  if (!whole) co_return fail(whole.error());
+  ChildRun append = append_to(keys->file);
   append.command.in_file = mine.file;
   const auto stored = co_await run_child(executor, std::move(append));
   if (!stored) co_return fail(stored.error());

@@ -75,7 +75,11 @@ Awaitable<std::string> LinkSession::read_frames() {
     frames.feed(std::string_view(chunk.data(), count));
     for (;;) {
       auto frame = frames.next();
-      if (!frame) co_return "the agent sends no frames: " + frame.error().message;
+      if (!frame)
+        co_return fmt::format(
+            "the agent sends no frames: {}; let the start files of its shell print nothing where "
+            "it is not interactive (`ssh HOST true` must print nothing)",
+            frame.error().message);
       if (!*frame) break;
       std::string trouble = take(**frame);
       if (!trouble.empty()) co_return trouble;

@@ -26,6 +26,7 @@ using boost::asio::steady_timer;
 
 constexpr std::chrono::milliseconds kUnheard{2000};  // for an agent that has said nothing yet
 constexpr std::chrono::seconds kOpenSocket{20};
+constexpr std::chrono::seconds kReplaced{10};  // for an agent of another protocol to end
 
 }  // namespace
 
@@ -51,11 +52,13 @@ struct NodeLink::State : std::enable_shared_from_this<NodeLink::State> {
   void take_event(api::AgentEvent event);
   void take_hello(api::AgentHello event);
   Awaitable<void> greet(std::shared_ptr<LinkSession> greeted, api::AgentHello event);
+  Awaitable<void> wait_replaced(std::shared_ptr<LinkSession> old, std::string reason);
   void tell(api::AgentEvent event);
   Awaitable<void> tell_when_open(std::shared_ptr<LinkSession> current, api::ReplicaReady event);
   template <class Answer>
   void take_answer(Answer answer);
-  void reach(const std::string& replica, std::string& socket);
+  void give_up(const std::string& replica, std::string reason);
+  Result<void> reach(const std::string& replica, std::string& socket);
   void set(LinkState state, std::string reason);
   Result<void> send(const api::AgentCommand& command);
   Result<void> post(const api::AgentCommand& command);
@@ -76,6 +79,7 @@ struct NodeLink::State : std::enable_shared_from_this<NodeLink::State> {
   std::vector<api::AgentEvent> behind;  // the hello, while greeting
   bool other_version = false;
   bool restarting = false;  // its end is our wish
+  bool replace = false;     // an agent of another protocol is to end: its program is another now
   bool started = false;
   bool closing = false;
   bool running = false;
@@ -154,16 +158,24 @@ Awaitable<void> NodeLink::State::wait_to_retry(bool at_once) {
 }
 
 void NodeLink::State::take_hello(api::AgentHello event) {
+  const bool replaced = std::exchange(replace, false);
   if (event.protocol != api::kAgentProtocol) {
     other_version = true;
-    return session->cut(
-        fmt::format("the agent (version {}) speaks protocol {}, this gateway {}; install the same "
-                    "version on both: flotilla node bootstrap {}",
-                    event.version, event.protocol, api::kAgentProtocol, options.name));
+    std::string reason = fmt::format(
+        "the agent (version {}) speaks protocol {}, this gateway {}; install the same version on "
+        "both: flotilla node bootstrap {}",
+        event.version, event.protocol, api::kAgentProtocol, options.name);
+    if (!replaced) return session->cut(std::move(reason));
+    // Each try begins its grace anew: cut off, it would live on for as long as we call.
+    restarting = true;
+    (void)post(api::EndAgent{});
+    boost::asio::co_spawn(options.executor, wait_replaced(session, std::move(reason)),
+                          boost::asio::detached);
+    return;
   }
   greeting = true;
   for (api::HeldReplica& held : event.holds)
-    if (held.info) reach(held.replica, held.socket);
+    if (held.info) (void)reach(held.replica, held.socket);  // else greet() says that it is nobody's
   boost::asio::co_spawn(options.executor, greet(session, std::move(event)), boost::asio::detached);
 }
 
@@ -189,12 +201,25 @@ Awaitable<void> NodeLink::State::greet(std::shared_ptr<LinkSession> greeted,
   }
 }
 
+// One that does not end is cut off. The link's end, or ours, ends the wait: no retry is waited for
+// while there is a session.
+Awaitable<void> NodeLink::State::wait_replaced(std::shared_ptr<LinkSession> old,
+                                               std::string reason) {
+  const auto self = shared_from_this();
+  if (session == old && !closing) {
+    retry.expires_after(kReplaced);
+    co_await retry.async_wait(kAwait);
+  }
+  old->cut(std::move(reason));
+}
+
 void NodeLink::State::take_event(api::AgentEvent event) {
   if (closing) return;
   status.round_trip_ms = session->round_trip_ms();
   if (auto* refused = std::get_if<api::AgentRefused>(&event)) return session->cut(refused->reason);
   if (auto* said = std::get_if<api::AgentHello>(&event)) return take_hello(std::move(*said));
   if (greeting) return behind.push_back(std::move(event));
+  if (!hello && restarting) return;  // of another protocol, and about to end
   if (!hello) return session->cut("the agent's first frame is no hello");
   tell(std::move(event));
 }
@@ -204,8 +229,10 @@ void NodeLink::State::tell(api::AgentEvent event) {
   if (auto* answer = std::get_if<api::PreflightAnswer>(&event))
     return take_answer(std::move(*answer));
   if (auto* text = std::get_if<api::LogText>(&event)) return take_answer(std::move(*text));
-  if (auto* spawned = std::get_if<api::ReplicaSpawned>(&event))
-    reach(spawned->replica, spawned->socket);
+  if (auto* spawned = std::get_if<api::ReplicaSpawned>(&event)) {
+    const auto reached = reach(spawned->replica, spawned->socket);
+    if (!reached) return give_up(spawned->replica, reached.error().message);
+  }
   if (auto* exited = std::get_if<api::ReplicaExited>(&event))
     options.transport->close_socket(exited->replica);
   if (auto* ready = std::get_if<api::ReplicaReady>(&event);
@@ -226,18 +253,25 @@ Awaitable<void> NodeLink::State::tell_when_open(std::shared_ptr<LinkSession> cur
   if (opened) {
     options.on_event(std::move(event));
   } else if (opened.error().code != Code::NotFound) {  // else it has ended meanwhile
-    (void)send(api::StopReplica{.replica = replica, .grace_ms = 0});
-    api::ReplicaExited unreachable;
-    unreachable.replica = replica;
-    unreachable.reason = opened.error().message;
-    options.on_event(std::move(unreachable));
+    give_up(replica, opened.error().message);
   }
 }
 
-void NodeLink::State::reach(const std::string& replica, std::string& socket) {
+// It may run, but cannot be talked to.
+void NodeLink::State::give_up(const std::string& replica, std::string reason) {
+  (void)send(api::StopReplica{.replica = replica, .grace_ms = 0});
+  api::ReplicaExited unreachable;
+  unreachable.replica = replica;
+  unreachable.reason = std::move(reason);
+  options.on_event(std::move(unreachable));
+}
+
+Result<void> NodeLink::State::reach(const std::string& replica, std::string& socket) {
   auto local = options.transport->open_socket(replica, socket);
-  if (!local) log::warning("node {}: replica {}: {}", options.name, replica, local.error().message);
   socket = local ? *local : std::string();
+  if (local) return {};
+  log::warning("node {}: replica {}: {}", options.name, replica, local.error().message);
+  return fail(local.error());
 }
 
 template <class Answer>
@@ -329,7 +363,12 @@ Task<api::LogText> NodeLink::read_log(api::ReadLog what, std::chrono::millisecon
 
 void NodeLink::retry_now() { state_->retry.cancel(); }
 
-void NodeLink::restart_agent() { state_->restarting = state_->send(api::EndAgent{}).has_value(); }
+void NodeLink::restart_agent() {
+  state_->restarting = state_->send(api::EndAgent{}).has_value();
+  if (state_->restarting) return;
+  state_->replace = state_->status.other_version;
+  state_->retry.cancel();
+}
 
 Awaitable<void> NodeLink::close(Runners runners, std::chrono::milliseconds grace) {
   const auto state = state_;

@@ -74,7 +74,8 @@ class NodeLink {
 
   // A down link that is waiting tries at once.
   void retry_now();
-  // The agent's runners and the agent end; the link starts it again at once.
+  // The agent's runners and the agent end; the link starts it again at once. One of another
+  // protocol is told so when it says its next hello, which is tried for at once.
   void restart_agent();
 
   // The last act, before destruction. End: the runners get `grace`, then the agent is gone, too.

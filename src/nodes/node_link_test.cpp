@@ -102,6 +102,7 @@ class TestTransport final : public Transport {
     return command;
   }
   Result<std::string> open_socket(const std::string&, const std::string& socket) override {
+    if (unnameable) return fail(Code::InvalidArgument, "ssh cannot forward it");
     return "/local" + socket;
   }
   bool is_open(const std::string&) const override { return !slow; }
@@ -119,6 +120,7 @@ class TestTransport final : public Transport {
   std::vector<std::string> closed;
   bool slow = false;   // sockets open after a while
   bool never = false;  // or not at all
+  bool unnameable = false;
 
  private:
   const std::string behaviour_;
@@ -267,12 +269,35 @@ TEST_F(NodeLinkTest, AReplicaWhoseSocketDoesNotOpenHasEnded) {
   }));
 }
 
+TEST_F(NodeLinkTest, AReplicaWhoseSocketCannotBeNamedHasEnded) {
+  connect("is good");
+  ASSERT_TRUE(up());
+  transport_->unnameable = true;
+  ASSERT_TRUE(link_->start_replica({.replica = "r2"}));
+  const auto exited = event<api::ReplicaExited>();
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->reason, "ssh cannot forward it");
+}
+
 TEST_F(NodeLinkTest, AnAgentThatIsToStartAnewDoesSoAtOnce) {
   connect("is good");
   ASSERT_TRUE(up());
   link_->restart_agent();
   ASSERT_TRUE(run_until([this] { return link_->status().state == LinkState::Down; }));
   EXPECT_TRUE(up());
+}
+
+TEST_F(NodeLinkTest, AnAgentOfAnotherProtocolThatIsToStartAnewEnds) {
+  connect("is newer");
+  ASSERT_NE(down().find("speaks protocol 2"), std::string::npos);
+  link_->restart_agent();
+  const auto ended = [](const LinkStatus& status) {
+    return status.other_version && status.reason.find("the agent ended") != std::string::npos;
+  };
+  EXPECT_TRUE(run_until([&] { return std::ranges::any_of(states_, ended); }));
+  // What is started in its place is asked anew.
+  EXPECT_TRUE(run_until(
+      [this] { return link_->status().reason.find("speaks protocol 2") != std::string::npos; }));
 }
 
 TEST_F(NodeLinkTest, QuestionsAreAnsweredOrTheirFailureIsSaid) {
@@ -299,13 +324,10 @@ TEST_F(NodeLinkTest, AnAgentThatDiesIsSeenAndStartedAgain) {
 
 TEST_F(NodeLinkTest, WhyALinkCannotComeUpIsSaid) {
   const std::pair<const char*, const char*> cases[] = {
-      {"fails", "no such thing"},
-      {"is missing", "/no/such/flotilla"},
-      {"talks rubbish", "sends no frames"},
-      {"refuses", "held by pid 7"},
-      {"is mute", "does not answer as an agent"},
-      {"falls silent", "nothing heard"},
-      {"is newer", "speaks protocol 2"},
+      {"fails", "no such thing"},           {"is missing", "/no/such/flotilla"},
+      {"talks rubbish", "sends no frames"}, {"talks rubbish", "the start files of its shell"},
+      {"refuses", "held by pid 7"},         {"is mute", "does not answer as an agent"},
+      {"falls silent", "nothing heard"},    {"is newer", "speaks protocol 2"},
   };
   for (const auto& [behaviour, why] : cases) {
     connect(behaviour);

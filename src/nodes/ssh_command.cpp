@@ -176,7 +176,8 @@ std::string explain_ssh(const SshTarget& target, const std::string& node,
   if (holds(lines, "Host key verification failed") || holds(lines, "host key is known for"))
     return fmt::format("the host key of {} is not known yet; run: flotilla node trust {}", host,
                        node);
-  if (holds(lines, "Permission denied") || holds(lines, "Too many authentication failures"))
+  // ssh's own names the ways to log in behind it; a program there that is denied a file does not.
+  if (holds(lines, "Permission denied (") || holds(lines, "Too many authentication failures"))
     return fmt::format(
         "{} takes none of this user's keys; run: ssh-copy-id {}{}{}, or give the "
         "node another user",
@@ -196,6 +197,11 @@ std::string explain_ssh(const SshTarget& target, const std::string& node,
         "flotilla is not installed there; run: flotilla node bootstrap {}, or set "
         "the node's flotilla_path",
         node);
+  if (!target.flotilla_path.empty() && holds(lines, target.flotilla_path + ": Permission denied"))
+    return fmt::format(
+        "the node's flotilla_path is no program that its user may run; correct it, or run on that "
+        "machine: chmod 755 {}",
+        target.flotilla_path);
   if (holds(lines, "Exec format error") || holds(lines, "cannot execute"))
     return fmt::format(
         "the flotilla there cannot run on that machine; install one of its platform "

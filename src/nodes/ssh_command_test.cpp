@@ -91,6 +91,10 @@ TEST(SshCommand, ErrorsComeWithWhatWouldDo) {
   const SshTarget at{.host = "box", .user = {}, .port = 0, .flotilla_path = "/opt/f"};
   EXPECT_NE(explain_ssh(at, "n1", {"sh: 1: exec: /opt/f: not found"}).find("not installed"),
             std::string::npos);
+  EXPECT_NE(explain_ssh(at, "n1", {"sh: 1: exec: /opt/f: Permission denied"}).find("chmod 755"),
+            std::string::npos);
+  EXPECT_EQ(explain_ssh(at, "n1", {"/var/flotilla cannot be made: Permission denied"}), "")
+      << "a program of the machine said it, and it is no matter of keys";
 }
 
 }  // namespace

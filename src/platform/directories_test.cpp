@@ -49,6 +49,17 @@ TEST_F(Directories, ALongOwnerGetsAShortPrivateDirectoryOfItsOwn) {
   ::unsetenv("XDG_RUNTIME_DIR");
 }
 
+TEST_F(Directories, AnOwnerThatSshCouldNotNameGetsOneThatItCan) {
+  ::setenv("XDG_RUNTIME_DIR", root_.c_str(), 1);
+  for (const char* home : {"jo@corp", "Jo Doe", "J\xc3\xb6rg", "a:b", "100%"}) {
+    const auto dir = make_socket_dir(root_ / home);
+    ASSERT_TRUE(dir) << home << ": " << dir.error().message;
+    EXPECT_EQ(dir->parent_path(), root_) << home;
+    EXPECT_EQ(mode(*dir), 0700U);
+  }
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
 TEST_F(Directories, ALinkInThePlaceOfADirectoryIsRefused) {
   fs::create_directory(root_ / "elsewhere");
   fs::create_directory_symlink(root_ / "elsewhere", root_ / "private");

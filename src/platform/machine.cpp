@@ -23,15 +23,18 @@ std::uint64_t mix(std::string_view text, std::uint64_t hash) {
   return hash ^ (hash >> 31);
 }
 
-std::string system_id() {
+std::string system_id([[maybe_unused]] const std::filesystem::path& root) {
 #if defined(__APPLE__)
   uuid_t id{};
   const timespec wait{.tv_sec = 1, .tv_nsec = 0};
   if (::gethostuuid(id, &wait) == 0)
     return std::string(reinterpret_cast<const char*>(id), sizeof id);
 #endif
-  for (const char* file : {"/etc/machine-id", "/var/lib/dbus/machine-id"}) {
-    const std::string id = read_small_file(file);
+  // The running kernel's first: machines that are copies of one disk have the same machine-id and
+  // memory of their own, and containers of one kernel share its memory.
+  for (const char* file :
+       {"proc/sys/kernel/random/boot_id", "etc/machine-id", "var/lib/dbus/machine-id"}) {
+    const std::string id = read_small_file(root / file);
     if (id.size() >= 16) return id;
   }
   return "host " + host_name();
@@ -39,8 +42,8 @@ std::string system_id() {
 
 }  // namespace
 
-std::string machine_id() {
-  const std::string id = system_id();
+std::string machine_id(const std::filesystem::path& root) {
+  const std::string id = system_id(root);
   return fmt::format("{:016x}{:016x}", mix(id, 0xCBF29CE484222325ULL),
                      mix(id, 0x9E3779B97F4A7C15ULL));
 }

@@ -5,9 +5,10 @@
 
 namespace flotilla::platform {
 
-// The same for all processes on a machine and across restarts; tells that two nodes share its
-// memory. 32 hex digits derived from the system's id, which is not given away itself.
-std::string machine_id();
+// The same for all processes on a machine, until it starts anew; tells that two nodes share its
+// memory. 32 hex digits derived from the system's id, which is not given away itself. `root`: where
+// Linux's files are.
+std::string machine_id(const std::filesystem::path& root = "/");
 std::string host_name();
 
 // Where state is kept unless a flag says otherwise: $XDG_STATE_HOME/flotilla,

@@ -49,6 +49,21 @@ TEST(CpuInfo, TheLevelIsWhatTheSystemNames) {
 }
 #endif
 
+#if defined(__linux__)
+TEST_F(Machine, CopiesOfOneDiskAreTwoMachinesAndContainersOfOneKernelOne) {
+  const auto id_of = [&](const char* name, const char* boot) {
+    write(fs::path(name) / "proc/sys/kernel/random/boot_id", boot);
+    return machine_id(root_ / name);
+  };
+  write("a/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+  write("copy/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+  write("container/etc/machine-id", "fedcba9876543210fedcba9876543210\n");
+  const std::string id = id_of("a", "11111111-1111-4111-8111-111111111111\n");
+  EXPECT_NE(id_of("copy", "22222222-2222-4222-8222-222222222222\n"), id);
+  EXPECT_EQ(id_of("container", "11111111-1111-4111-8111-111111111111\n"), id);
+}
+#endif
+
 TEST_F(Machine, WithoutAGroupItsMemoryIsTheMachines) {
   const MemoryInfo info = memory_info(root_);
   EXPECT_EQ(info.total_bytes, 16000 * 1024);

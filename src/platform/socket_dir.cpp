@@ -1,5 +1,6 @@
 #include "platform/socket_dir.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -21,8 +22,15 @@ std::uint64_t hash_text(std::string_view text) {
   return hash;
 }
 
+// ssh forwards sockets by name: nodes/ssh_command takes these characters in one.
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("._+-/").find(c) != std::string_view::npos;
+}
+
 bool fits(const std::filesystem::path& directory) {
-  return directory.native().size() + 1 + kSocketNameMax <= kSocketPathMax;
+  return directory.native().size() + 1 + kSocketNameMax <= kSocketPathMax &&
+         std::ranges::all_of(directory.native(), is_plain);
 }
 
 Result<void> refuse(const std::filesystem::path& directory, std::string_view why) {

@@ -59,6 +59,19 @@ def open_dialog(page, server):
     page.wait("the dialog", lambda: page.find_all("dialog"))
 
 
+def test_what_several_nodes_advise_is_shown_once(page, stand_in):
+    stand_in.show(cluster())
+    stand_in.answers[MODELS] = inventory(model("odyssai/Own-Module", folder=True, family="qwen3_next", parts=9))
+    advice = "it has a module of its own, model.py"
+    nodes = [line(f"local-{i}", 6 * GIB, 9 * GIB, advice=advice) for i in (1, 2)]
+    stand_in.answers[PREFLIGHT] = verdict(True, "local-1", *nodes)
+    open_dialog(page, stand_in)
+    page.wait_text(".model-choices", "qwen3_next")
+    page.click(".model-choice:first-child input")
+    page.wait_text(".preflight .wrong", advice)
+    assert len(page.find_all(".preflight .wrong")) == 1
+
+
 def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_node(page, stand_in):
     stand_in.show(cluster())
     stand_in.answers[MODELS] = inventory(

@@ -1,3 +1,4 @@
+import os
 import signal
 
 import anthropic
@@ -60,11 +61,39 @@ def test_usage_is_hidden_when_it_was_not_asked_for(server):
     assert all(chunk.usage is None for chunk in ask(server.sdk(), stream=True, max_tokens=4))
 
 
+def test_one_that_comes_back_with_another_url_is_asked_there(start, runner):
+    other = start(Runner, "--model", MODEL, "--width", "4", "--alias", "upstream-name")
+    server = start(Server)
+    far, near = {"id": "far", "transport": "http"}, {"id": "near"}
+    server.load(nodes=[far | {"url": runner.url + "/v1"}, near])
+    server.put_cluster([near])
+    wait_until("it is gone", lambda: [replica["node"] for replica in server.replicas()] == ["near"])
+    runner.signal(signal.SIGKILL)
+    server.put_cluster([far | {"url": other.url + "/v1"}, near])
+    server.wait_live(2)
+    streams = [Stream(server.sdk(), f"Story {number}", max_tokens=30) for number in range(8)]
+    assert {stream.end().served["node"] for stream in streams} == {"far", "near"}
+
+
 def test_mixed_with_local_nodes(start, runner):
     server = start(Server)
     server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, {"id": "near"}])
     streams = [Stream(server.sdk(), f"Story {number}", max_tokens=30) for number in range(8)]
     assert {stream.end().served["node"] for stream in streams} == {"far", "near"}
+
+
+def test_what_has_begun_here_goes_on_here_and_is_not_begun_anew_there(start, runner):
+    server = start(Server, environment={"REPLICA_BACKOFF_MIN_S": "0.2"})
+    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, {"id": "near"}])
+    options = {"max_tokens": 120, "extra_body": {"ignore_eos": True}}
+    streams = [Stream(server.sdk(), f"Story {number}", **options) for number in range(8)]
+    wait_until("all stream", lambda: all(stream.pieces > 20 for stream in streams))
+    os.kill(server.runners()[0], signal.SIGKILL)
+    for stream in streams:
+        assert stream.end().usage.completion_tokens == 120
+        assert stream.pieces <= 120, "a part of it came twice"
+    resumed = [stream.served["node"] for stream in streams if stream.served["resumed"]]
+    assert resumed and set(resumed) == {"near"}
 
 
 def test_node_that_ends_is_dropped(server, runner):

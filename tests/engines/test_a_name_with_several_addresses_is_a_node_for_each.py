@@ -100,7 +100,8 @@ def engines():
     started = []
 
     def start(address):
-        started.append(subprocess.Popen([sys.executable, FAKE, str(port), address, "0.2"]))
+        # Its answers last longer than the time between two look-ups.
+        started.append(subprocess.Popen([sys.executable, FAKE, str(port), address, "0.8"]))
         wait_until(f"something listens at {address}", lambda: listens(address, port), 20)
 
     start.port = port
@@ -133,6 +134,8 @@ def test_nodes_come_and_go_with_the_addresses(start, names, engines):
     for stream in streams:
         stream.begun.wait(30)
     names.addresses = ["127.0.0.3", "127.0.0.4"]
+    wait_until("it drains", lambda: [replica["node"] for replica in server.replicas("pool")
+                                     if replica["state"] == "draining"] == ["gpu-127-0-0-2"], 20)
     assert {stream.end().served["node"] for stream in streams} == set(hosts) | {"gpu-127-0-0-4"}
     wait_until("it is gone", lambda: set(nodes(server)) == {"gpu-127-0-0-3", "gpu-127-0-0-4"}, 20)
 

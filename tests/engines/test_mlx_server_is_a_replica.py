@@ -1,4 +1,5 @@
 import os
+import pathlib
 import signal
 import sys
 
@@ -91,12 +92,32 @@ def test_killed_hung_and_restarted_under_load(mlx, folder):
     server.wait_live(2, alias=ALIAS)
 
 
+def test_what_an_engine_started_ends_with_its_agent_though_it_takes_no_notice(start, folder):
+    script = f'trap "" TERM; {sys.executable} {FAKE} {{port}} & wait'
+    server = start(Pool, {"stubborn": f"{{command: [sh, -c, '{script}']}}"})
+    server.load(nodes=1, model=str(folder), engine="stubborn", batch=False)
+    engines = server.engines(FAKE)
+    assert len(engines) == 1
+    os.kill(server.agents()[0], signal.SIGKILL)
+    wait_gone(engines, 30)
+
+
 def test_a_folder_with_a_module_of_its_own_is_warned_of(start, tmp_path):
     folder = make_checkpoint(tmp_path / "own-module", model_file="model.py")
     server = start(Pool, {"vllm": "{}"})
     server.put_cluster(1)
     node = server.get_json(f"/admin/clusters/local/preflight?model={folder}")["nodes"][0]
     assert "model.py" in node["advice"] and "without a bundled module" in node["advice"]
+
+
+def test_one_that_listens_before_it_has_loaded_is_waited_for_while_it_grows(start, tmp_path):
+    folder = make_checkpoint(tmp_path / "Tiny-Random-Q6")
+    with (folder / "model.safetensors").open("r+b") as weights:
+        weights.truncate(500 << 20)  # what it may grow to; it takes no room on the disk
+    server = start(Pool, {"late": f"{{command: [{sys.executable}, {FAKE.with_name('loads_late.py')}, '{{port}}']}}"})
+    answer = server.load(nodes=1, model=str(folder), engine="late", batch=False, force=True)
+    assert answer["replicas"][0]["attempts"] <= 1 and answer["replicas"][0]["restarts"] == 0
+    assert Stream(server.sdk(), "Hello", model=ALIAS).end().text == "aye"
 
 
 def test_one_that_fails_two_at_once_is_no_batch(start, folder):
@@ -108,6 +129,17 @@ def test_one_that_fails_two_at_once_is_no_batch(start, folder):
     assert pool["batch"] is False and pool["batch_size"] == 1
     for stream in streams(server, 5, alias=ALIAS):
         assert stream.end().text == "aye"
+
+
+def test_it_is_started_for_as_many_as_a_runner_would_be(start, folder):
+    words = f"[{sys.executable}, {FAKE}, '{{port}}']"
+    server = start(Pool, {"single": f"{{command: {words}, env: {{ROOM: '{{batch_size}} {{prefill_batch}}'}}}}"})
+    for load, room in (({"batch_size": 6}, "6 4"), ({"batch_size": 2}, "2 2"), ({"batch": False}, "1 1")):
+        server.load(nodes=1, model=str(folder), engine="single", **load)
+        (engine,) = server.engines(FAKE)
+        assert f"ROOM={room}".encode() in pathlib.Path(f"/proc/{engine}/environ").read_bytes().split(b"\0")
+        status, answer = server.admin("POST", "/clusters/local/unload", {"alias": ALIAS})
+        assert status == 200, answer
 
 
 def test_it_ends_with_its_agent(mlx, folder):

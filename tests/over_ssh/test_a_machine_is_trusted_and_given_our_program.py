@@ -1,6 +1,6 @@
 import machines
 import pytest
-from support import Server, Stream, wait_until
+from support import BINARY, Server, Stream, wait_until
 
 pytestmark = pytest.mark.waits
 
@@ -43,6 +43,16 @@ def test_unknown_host_key_is_shown_and_stored_only_when_told_so(lab, start):
     assert again.returncode == 0 and "that is the one" in again.stdout
 
 
+def test_a_key_gets_a_line_of_its_own_in_a_file_whose_last_has_no_end(lab, start):
+    other = f"{lab[1].address} {lab[1].host_key}"
+    lab.known_hosts.write_text(other)
+    server = declare(lab, start)
+    wait_state(server, "rack-b", "up")
+    assert server.command("node", "trust", "rack-a", "--yes").returncode == 0
+    assert lab.known_hosts.read_text().splitlines() == [other, f"{lab[0].address} {lab[0].host_key}"]
+    wait_state(server, "rack-a", "up")
+
+
 def test_changed_host_key_takes_the_old_ones_place(lab, start):
     old = lab[0].host_key
     lab[0].end_sshd()
@@ -74,6 +84,21 @@ def test_machine_without_flotilla_gets_ours_and_serves(lab, start):
     wait_state(server, "rack-a", "up")
 
 
+def test_runners_of_another_version_that_a_package_left_beside_it_are_not_taken(lab, start):
+    place = lab[0].folder / "opt/bin/flotilla"
+    beside = lab[0].folder / "opt/lib/flotilla"
+    beside.mkdir(parents=True)
+    ours = machines.run(BINARY, "version").stdout.strip()
+    for level, version in ((4, "flotilla 0.0.1"), (5, ours)):
+        program = beside / f"flotilla-x86-64-v{level}"
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+    server = declare(lab, start, flotilla_path=str(place))
+    done = server.command("node", "bootstrap", "rack-a")
+    assert done.returncode == 0 and str(place) in done.stdout, done
+    assert [file.name for file in beside.iterdir()] == ["flotilla-x86-64-v5"]
+
+
 def test_rolling_bootstrap_fails_no_request(lab, start):
     server = declare(lab, start)
     server.load(cluster="lab", context=1024)
@@ -89,6 +114,18 @@ def test_rolling_bootstrap_fails_no_request(lab, start):
         assert not (machine.bin / "flotilla").is_symlink() and machine.runners() != runners
     assert all(replica["state"] == "ready" for replica in server.replicas(cluster="lab"))
     Stream(server.sdk(), "Hello", max_tokens=4).end()
+
+
+def test_a_replica_that_was_drained_by_hand_stays_so_over_a_bootstrap(lab, start):
+    server = declare(lab, start)
+    server.load(cluster="lab", model="synthetic", alias="m")
+    assert server.admin("POST", "/clusters/lab/pools/m/replicas/rack-a/drain", {})[0] == 200
+    before = lab[0].runners()
+    assert server.command("node", "bootstrap", "rack-a").returncode == 0
+    assert lab[0].runners() != before
+    state = wait_until("it is there again", lambda: (lambda r: r["live"] and r)(
+        {replica["node"]: replica for replica in server.replicas("m", "lab")}["rack-a"]), 30)
+    assert state["state"] == "draining", state
 
 
 def test_other_version_of_the_same_protocol_serves_and_is_shown_as_outdated(lab, start):

@@ -68,6 +68,14 @@ def test_machine_without_flotilla(lab, start):
     assert "not installed" in reason and "flotilla node bootstrap box-a" in reason
 
 
+def test_a_program_that_may_not_be_run_is_no_matter_of_keys(lab, start):
+    place = lab[0].folder / "flotilla"
+    place.write_text("not to be run")
+    place.chmod(0o644)
+    reason = down(declare(lab, start, flotilla_path=str(place)))["reason"]
+    assert f"chmod 755 {place}" in reason and "ssh-copy-id" not in reason
+
+
 def test_flotilla_path_that_is_wrong_and_one_that_is_right(lab, start):
     server = declare(lab, start, flotilla_path="/nowhere/flotilla")
     assert "not installed" in down(server)["reason"]
@@ -134,6 +142,9 @@ def test_model_that_one_machine_lacks(three, start):
     assert not row["box-b"]["model_present"]
     assert row["box-b"]["fix"] == "flotilla model sync lab m.gguf --node box-b: the file of node box-a"
     assert row["box-a"]["fits"] and not row["box-a"]["fix"]
+    shown = server.command("preflight", "m.gguf", "--cluster", "lab")
+    assert shown.returncode == 1 and f"box-b: {row['box-b']['fix']}" in shown.stdout.splitlines(), shown
+    assert "box-b limits" in shown.stdout and "box-c" in shown.stdout, shown
     status, answer = load(server, "m.gguf")
     assert status == 422 and "box-b" in answer["detail"] and "box-a" not in answer["detail"], answer
     status, answer = load(server, "m.gguf", force=True)
@@ -192,7 +203,9 @@ def test_model_names_with_spaces_and_quotes_are_served(lab, start):
 
 def test_models_are_listed_with_the_machine_that_lacks_one(three, start):
     (three[1].models / "m.gguf").unlink()
+    shutil.rmtree(three[2].models)
     server = start(Server, environment=three.environment)
     server.put_cluster(nodes_with_models(three), "lab")
     listed = server.command("model", "list")
     assert listed.returncode == 0 and "m.gguf" in listed.stdout and "missing on box-b" in listed.stdout, listed
+    assert f"lab box-c: {three[2].models}: No such file" in listed.stdout, listed

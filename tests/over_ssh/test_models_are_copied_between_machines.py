@@ -66,6 +66,13 @@ def test_missing_model_comes_whole_and_the_command_shows_it(server, lab):
     assert "missing" not in listed.stdout and "sub/m.gguf" in listed.stdout
 
 
+def test_a_name_that_looks_like_an_option_is_copied_by_the_command_too(server, lab):
+    (lab[0].models / "-x y.gguf").write_bytes(b"x" * 1000)
+    done = server.command("model", "sync", "lab", "./-x y.gguf")
+    assert done.returncode == 0 and "copy-b: there" in done.stdout, done
+    assert files(lab[1]) == ["-x y.gguf"]
+
+
 def test_split_goes_on_from_what_an_earlier_try_left(server, lab):
     parts = [os.urandom(300_000), os.urandom(300_000), os.urandom(100_000)]
     names = [f"big-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
@@ -89,6 +96,27 @@ def test_what_is_another_file_is_replaced_and_a_wrong_part_dropped(server, lab):
     assert done["state"] == "done", done
     assert hashlib.sha256((lab[1].models / "m.gguf").read_bytes()).digest() == hashlib.sha256(right).digest()
     assert files(lab[1]) == ["m.gguf"]
+
+
+def test_a_first_node_whose_file_is_another_gets_the_others(server, lab):
+    right = os.urandom(200_000)
+    (lab[0].models / "m.gguf").write_bytes(os.urandom(100_000))
+    (lab[1].models / "m.gguf").write_bytes(right)
+    order = {"cluster": "lab", "model": "m.gguf", "nodes": ["copy-a"]}
+    status, begun = server.admin("POST", "/models/sync", order)
+    assert status == 202 and begun["source"] == "copy-b", begun
+    assert ended(server, begun["id"])["state"] == "done"
+    assert (lab[0].models / "m.gguf").read_bytes() == right == (lab[1].models / "m.gguf").read_bytes()
+
+
+def test_a_node_that_cannot_say_what_it_has_is_not_taken_to_have_it(server, lab):
+    (lab[0].models / "m.gguf").write_bytes(b"x" * 1000)
+    lab[1].models.rmdir()
+    try:
+        done = server.command("model", "sync", "lab", "m.gguf")
+        assert done.returncode == 1 and "copy-b: there is no models folder" in done.stderr, done
+    finally:
+        lab[1].models.mkdir()
 
 
 def test_a_copy_is_cancelled_and_what_came_is_kept(server, lab):

@@ -1,0 +1,17 @@
+#include "gateway/transfers.h"
+
+#include <gtest/gtest.h>
+
+namespace flotilla::gateway {
+namespace {
+
+using std::chrono::minutes;
+
+TEST(Transfers, WhatCameBeforeIsReadAnewBeforeSomethingIsSaid) {
+  constexpr std::int64_t gib = std::int64_t{1} << 30;
+  EXPECT_EQ(silence_limit(0), minutes(2));
+  EXPECT_GT(silence_limit(100 * gib), minutes(30)) << "a disk of 60 MB/s takes as long";
+}
+
+}  // namespace
+}  // namespace flotilla::gateway
