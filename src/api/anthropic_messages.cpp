@@ -58,13 +58,10 @@ std::string text_of_blocks(json::Reader& in, std::string_view name) {
   return text;
 }
 
-// Of a call and of its result: whom they are between, where it is not the model and the client.
-void read_caller(json::Reader& block) {
+// What a call and its result may have beside whom they are between.
+void read_call_extras(json::Reader& block) {
   refuse_fields(block, {"toolset_name"});
-  const json::Object* object = block.object("caller");
-  if (object == nullptr) return;
-  json::Reader caller(*object, block.fault(), block.path_of("caller"));
-  refuse_but(caller, "type", "direct");
+  read_caller(block);
 }
 
 // One message's blocks, as they are read.
@@ -113,7 +110,7 @@ class Blocks {
     block.require("name", "a string");
     block.require("input", "an object");
     const json::Object* input = block.object("input");
-    read_caller(block);
+    read_call_extras(block);
     calls_.push_back(json::Object{
         {"id", block.string("id", kNameMax).value_or("")},
         {"type", "function"},
@@ -125,7 +122,7 @@ class Blocks {
   void read_tool_result(json::Reader& block) {
     flush();
     block.require("tool_use_id", "a string");
-    read_caller(block);
+    read_call_extras(block);
     std::string content = text_of_blocks(block, "content");
     // The one way to tell a model of it.
     if (block.boolean("is_error").value_or(false)) content = "Error: " + content;

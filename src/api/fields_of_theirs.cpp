@@ -73,6 +73,13 @@ void read_cache_control(json::Reader& in) {
   control.string("ttl", kNameMax);
 }
 
+void read_caller(json::Reader& in) {
+  const json::Object* object = in.object("caller");
+  if (object == nullptr) return;
+  json::Reader caller(*object, in.fault(), in.path_of("caller"));
+  refuse_but(caller, "type", "direct");
+}
+
 void read_obfuscation(json::Reader& stream_options) {
   if (stream_options.boolean("include_obfuscation").value_or(false))
     refuse_field(stream_options, "include_obfuscation", "is not supported");

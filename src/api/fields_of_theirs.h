@@ -26,6 +26,8 @@ void read_cache_hints(json::Reader& in);
 void read_cache_breakpoint(json::Reader& part);
 // Anthropic's name for the same.
 void read_cache_control(json::Reader& in);
+// Of a call or its result: whom it is between, where that is not the model and the client alone.
+void read_caller(json::Reader& in);
 // Chunks are never padded to hide their lengths.
 void read_obfuscation(json::Reader& stream_options);
 

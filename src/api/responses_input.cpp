@@ -62,13 +62,10 @@ void read_echo(json::Reader& item) {
   item.choice("status", {"in_progress", "completed", "incomplete"});
 }
 
-// Of a call and of its result: whom they are between, where it is not the model and the client.
-void read_caller(json::Reader& item) {
+// What a call and its result may have beside whom they are between.
+void read_call_extras(json::Reader& item) {
   refuse_fields(item, {"async", "namespace"});
-  const json::Object* object = item.object("caller");
-  if (object == nullptr) return;
-  json::Reader caller(*object, item.fault(), item.path_of("caller"));
-  refuse_but(caller, "type", "direct");
+  read_caller(item);
 }
 
 // Items become messages one by one; what an assistant said and called in a row is one message.
@@ -124,7 +121,7 @@ class Items {
     item.require("call_id", "a string");
     item.require("name", "a string");
     item.require("arguments", "a string of JSON");
-    read_caller(item);
+    read_call_extras(item);
     open_ = true;
     calls_.push_back(json::Object{
         {"id", item.string("call_id", kNameMax).value_or("")},
@@ -138,7 +135,7 @@ class Items {
     item.require("call_id", "a string");
     item.require("output", "a string or a list of parts");
     item.string("name", kNameMax);
-    read_caller(item);
+    read_call_extras(item);
     json::Object message{{"role", "tool"}, {"content", read_text(item, "output")}};
     message["tool_call_id"] = item.string("call_id", kNameMax).value_or("");
     out_.push_back(std::move(message));

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/numbers.h"
 #include "gateway/gather.h"
 #include "platform/cpu_info.h"
 
@@ -21,7 +20,6 @@ constexpr std::chrono::seconds kEndGrace{5};
 constexpr std::chrono::seconds kMeet{30};  // an ssh that cannot connect says so within 10
 constexpr std::chrono::milliseconds kLookAgain{20};
 constexpr std::chrono::milliseconds kLeaveLook{200};
-constexpr int kPrefillBatch = 4;  // RUNNER_PREFILL_BATCH, unless it is set
 
 api::NodeSpec this_machine() {
   api::NodeSpec node;
@@ -49,12 +47,7 @@ api::EngineValues engine_values(const Knobs& knobs, const GenerationSpec& pool, 
   values.alias = pool.load.alias;
   values.model = pool.load.model;
   values.batch_size = pool.width;
-  // Unset it is left to our runners, who know its default; an engine has to be told.
-  double prefill = kPrefillBatch;
-  if (const auto set = knobs.for_runners.find("RUNNER_PREFILL_BATCH");
-      set != knobs.for_runners.end())
-    prefill = parse_double(set->second).value_or(kPrefillBatch);
-  values.prefill_batch = std::clamp(static_cast<int>(prefill), 1, pool.width);
+  values.prefill_batch = std::clamp(knobs.runner_prefill_batch, 1, pool.width);
   values.context = pool.load.context;
   values.window = pool.load.window != 0 ? pool.load.window : pool.load.context * pool.width;
   values.threads = threads;

@@ -47,13 +47,27 @@ void set_max_concurrent(Knobs& knobs, double value) {
   knobs.replica_max_concurrent_set = true;
 }
 
+// Whole numbers without an exponent: runners read them as integers.
+std::string shown(double value) {
+  constexpr double exact = 1LL << 53;
+  if (value == std::trunc(value) && std::abs(value) < exact) {
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  }
+  return fmt::format("{}", value);
+}
+
+void set_prefill_batch(Knobs& knobs, double value) {
+  knobs.runner_prefill_batch = static_cast<int>(value);
+  knobs.for_runners["RUNNER_PREFILL_BATCH"] = shown(value);
+}
+
 constexpr double kDay = 86400;
 constexpr Entry kTable[] = {
     {"RUNNER_BATCH_SIZE", 8, 1, 64, kNextLoad, "Sequences that decode together with batch",
      set_number<&Knobs::runner_batch_size>},
     {"RUNNER_AHEAD", 2, 0, 64, kNextLoad, "Requests tokenised ahead in a replica with batch",
      set_number<&Knobs::runner_ahead>},
-    {"RUNNER_PREFILL_BATCH", 4, 1, 64, kNextLoad, "Prompts prefilled together", nullptr},
+    {"RUNNER_PREFILL_BATCH", 4, 1, 64, kNextLoad, "Prompts prefilled together", set_prefill_batch},
     {"RUNNER_STEP_TARGET_MS", 0, 0, 60'000, kNextLoad,
      "Wanted length of a pass that decodes and prefills; 0: by measurement", nullptr},
     {"BG_CLEAR_CACHE_EVERY", 512, 0, 1e9, kNextLoad,
@@ -117,15 +131,6 @@ Result<double> check_range(const Entry& entry, std::optional<double> value,
 
 Result<double> read_number(const Entry& entry, std::string_view text) {
   return check_range(entry, parse_double(text), text);
-}
-
-// Whole numbers without an exponent: runners read them as integers.
-std::string shown(double value) {
-  constexpr double exact = 1LL << 53;
-  if (value == std::trunc(value) && std::abs(value) < exact) {
-    return fmt::format("{}", static_cast<std::int64_t>(value));
-  }
-  return fmt::format("{}", value);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace flotilla::gateway {
 // product's.
 struct Knobs {
   int runner_batch_size = 8;  // sequences that decode together on a replica loaded with batch, 1-64
-  int runner_ahead = 2;       // requests tokenised ahead in a replica with batch
+  int runner_prefill_batch = 4;     // prompts prefilled together; runners are told where it is set
+  int runner_ahead = 2;             // requests tokenised ahead in a replica with batch
   int replica_max_concurrent = 16;  // in a home and waiting for it, before a conversation moves
   std::chrono::seconds replica_affinity_ttl{1800};
   std::chrono::seconds replica_watchdog{30};

@@ -87,10 +87,12 @@ TEST(SettingsTest, AppliesAndTakesBack) {
   ASSERT_TRUE(settings);
   settings->apply({{"RUNNER_PREFILL_BATCH", 2.0}, {"REPLICA_MAX_CONCURRENT", 3.0}});
   EXPECT_EQ(settings->knobs().for_runners.at("RUNNER_PREFILL_BATCH"), "2");
+  EXPECT_EQ(settings->knobs().runner_prefill_batch, 2);
   EXPECT_TRUE(settings->knobs().replica_max_concurrent_set);
   settings->apply(
       {{"RUNNER_PREFILL_BATCH", std::nullopt}, {"REPLICA_MAX_CONCURRENT", std::nullopt}});
   EXPECT_TRUE(settings->knobs().for_runners.empty());
+  EXPECT_EQ(settings->knobs().runner_prefill_batch, 4);
   EXPECT_FALSE(settings->knobs().replica_max_concurrent_set);
 }
 

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Cluster, loadModel, type LoadRequest, type Outcome } from "../api";
+import { BatchChoice } from "../parts/batch_choice";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
 import { inventory, modelsPath, preflight, preflightPath } from "../inventory";
@@ -84,17 +85,7 @@ export function LoadModel({ cluster, close, failed }: Props) {
         placeholder="/models/SmolLM2-135M-Instruct.Q4_1.gguf"
         autofocus
       />
-      <label class="choice">
-        <input
-          type="checkbox"
-          checked={batch}
-          onChange={(event) => setBatch(event.currentTarget.checked)}
-        />
-        <span>
-          <strong>Batch</strong>
-          <span class="hint">Continuous batching in replica mode</span>
-        </span>
-      </label>
+      <BatchChoice checked={batch} change={setBatch} />
       <div class="field-row">
         <Field
           label="Context"

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { type Outcome, type Pool, reloadModel } from "../api";
 import { count } from "../format";
+import { BatchChoice } from "../parts/batch_choice";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
 
@@ -43,17 +44,7 @@ export function ReloadModel({ cluster, pool, close, failed }: Props) {
         change={setModel}
         wrong={wrong}
       />
-      <label class="choice">
-        <input
-          type="checkbox"
-          checked={batch}
-          onChange={(event) => setBatch(event.currentTarget.checked)}
-        />
-        <span>
-          <strong>Batch</strong>
-          <span class="hint">Continuous batching in replica mode</span>
-        </span>
-      </label>
+      <BatchChoice checked={batch} change={setBatch} />
     </Dialog>
   );
 }
