@@ -5,6 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
 
+#include "agent/runner_command.h"
 #include "api/engine_template.h"
 #include "base/check.h"
 
@@ -62,6 +63,7 @@ Result<platform::Command> engine_command(const std::filesystem::path& flotilla,
   command.env = spec.env;
   for (const auto& [name, text] : engine.env)
     command.env[name] = api::fill_place(text, model.string(), port);
+  order_devices(command.env);
   if (auto may = check_engine(engine, command); !may) return fail(may.error());
   return command;
 }

@@ -130,6 +130,18 @@ TEST_F(ServedModelTest, the_command_is_the_holders_with_the_models_place_and_the
   EXPECT_FALSE(engine_command("/bin/flotilla", spec, std::string("/m\0x", 4), 81));
 }
 
+TEST_F(ServedModelTest, an_engine_sees_devices_in_the_order_of_their_tool_or_its_templates) {
+  spec.engine = engine();
+  spec.env = {{"CUDA_VISIBLE_DEVICES", "1"}};
+  const auto ordered = engine_command("/bin/flotilla", spec, "/m", 81);
+  ASSERT_TRUE(ordered) << ordered.error().message;
+  EXPECT_EQ(ordered->env.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+  spec.engine->env = {{"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}};
+  const auto own = engine_command("/bin/flotilla", spec, "/m", 81);
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->env.at("CUDA_DEVICE_ORDER"), "FASTEST_FIRST");
+}
+
 TEST_F(ServedModelTest, a_command_that_would_not_be_what_it_looks_like_is_not_started) {
   const auto refused = [](const api::EngineSpec& engine) {
     api::RunnerSpec asked;
