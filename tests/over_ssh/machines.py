@@ -57,6 +57,7 @@ class Machine:
         self.models = self.folder / "models"
         self.models.mkdir()
         self.sshd = self.group = None
+        self.sshd_settings = ""  # more lines of its sshd_config
         run("ip", "netns", "add", self.space)
         run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", self.space)
         run("ip", "addr", "add", f"{self.here}/30", "dev", self.cable)
@@ -100,6 +101,7 @@ PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/usr/bin:/bin
+{self.sshd_settings}
 """)
         pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "sshd.log").open("ab") as log:
@@ -134,6 +136,11 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
             if name.exists() and name.read_text().strip() == "sshd":
                 os.kill(pid, signal.SIGKILL)
         self.sshd.wait()
+
+    def restart_sshd(self, settings=""):
+        self.end_sshd()
+        self.sshd_settings = settings
+        self.start_sshd()
 
     def power_off(self):
         """Everything on it ends at once and nobody says goodbye."""

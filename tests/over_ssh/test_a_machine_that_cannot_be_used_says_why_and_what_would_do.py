@@ -86,6 +86,25 @@ def test_flotilla_path_that_is_wrong_and_one_that_is_right(lab, start):
     wait_until("it is up", lambda: machines.node_state(server, "box-a")["state"] == "up", 20)
 
 
+def test_an_sshd_that_forwards_no_sockets_fails_its_node_alone(three, start):
+    for machine, setting in zip(three, ("AllowStreamLocalForwarding no", "DisableForwarding yes")):
+        machine.restart_sshd(setting)
+    server = start(Server, environment=three.environment)
+    server.put_cluster(three.nodes(), "lab")
+    status, answer = load(server, "synthetic")
+    assert status == 200, answer
+    replicas = {replica["node"]: replica for replica in answer["replicas"]}
+    assert {name: replica["live"] for name, replica in replicas.items()} == {
+        "box-a": False, "box-b": False, "box-c": True}
+    for name in ("box-a", "box-b"):
+        error = replicas[name]["last_error"]
+        assert f"set AllowStreamLocalForwarding yes in the sshd_config of {name}" in error, error
+        assert "open failed" in error, error
+    for machine in three[:2]:
+        machine.restart_sshd()
+    wait_until("they heal", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
+
+
 def test_host_that_does_not_exist(lab, start):
     reason = down(declare(lab, start, host="no-such-host.invalid"))["reason"]
     assert "no host" in reason

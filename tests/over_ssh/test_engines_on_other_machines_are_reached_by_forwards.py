@@ -28,11 +28,29 @@ def engines(machine):
                   "--hold-engine" not in command_line(pid))
 
 
-def test_they_serve_survive_a_link_that_breaks_and_end_with_their_agent(lab, start, tmp_path):
-    folder = make_checkpoint(tmp_path / "Tiny-Q6")
+def serve(start, lab, tmp_path):
     config = tmp_path / "flotilla.yaml"
     config.write_text(f"engines:\n  single: {{command: [{sys.executable}, {FAKE}, '{{port}}']}}\n")
-    server = start(Server, "--config", config, environment=lab.environment | {"AGENT_GRACE_S": "60"})
+    return start(Server, "--config", config, environment=lab.environment | {"AGENT_GRACE_S": "60"})
+
+
+def test_an_sshd_that_forwards_no_ports_fails_its_node_alone(lab, start, tmp_path):
+    lab[0].restart_sshd("AllowTcpForwarding no")
+    server = serve(start, lab, tmp_path)
+    server.put_cluster(lab.nodes(), "lab")
+    order = {"model": str(make_checkpoint(tmp_path / "Tiny-Q6")), "engine": "single"}
+    status, answer = server.admin("POST", "/clusters/lab/load", order)
+    assert status == 200, answer
+    replicas = {replica["node"]: replica for replica in answer["replicas"]}
+    assert replicas["mini-b"]["live"] and not replicas["mini-a"]["live"], answer
+    error = replicas["mini-a"]["last_error"]
+    assert "set AllowTcpForwarding yes in the sshd_config of mini-a" in error, error
+    assert "administratively prohibited" in error, error
+
+
+def test_they_serve_survive_a_link_that_breaks_and_end_with_their_agent(lab, start, tmp_path):
+    folder = make_checkpoint(tmp_path / "Tiny-Q6")
+    server = serve(start, lab, tmp_path)
     answer = server.load(nodes=lab.nodes(), cluster="lab", model=str(folder), engine="single", batch=False)
     assert answer["alias"] == ALIAS and all(replica["engine"] == "single" for replica in answer["replicas"])
     served = {Stream(server.sdk(), f"Number {number}", model=ALIAS).end().served["node"] for number in range(4)}
