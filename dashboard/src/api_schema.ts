@@ -468,6 +468,8 @@ export interface SyncSpec {
   model: string;
   // To these only; else to all that lack it.
   nodes?: string[];
+  // The node whose file it is; else one whose file most of them have.
+  from?: string;
 }
 
 export interface TransferNode {
