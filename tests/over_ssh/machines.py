@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -58,6 +59,8 @@ class Machine:
         self.models.mkdir()
         self.sshd = self.group = None
         self.sshd_settings = ""  # more lines of its sshd_config
+        self.agent_socket = None
+        self.holders = []
         run("ip", "netns", "add", self.space)
         run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", self.space)
         run("ip", "addr", "add", f"{self.here}/30", "dev", self.cable)
@@ -75,6 +78,23 @@ class Machine:
         program.unlink()
         program.write_text(text)
         program.chmod(0o755)
+
+    def hold_with_other_protocol(self, protocol):
+        """Instead of the agent that held its run directory a moment ago, and is gone: one that speaks
+        `protocol`, and is there already when the next one comes."""
+        script = pathlib.Path(__file__).parent / "other_holder.py"
+        lock = self.folder / "state/flotilla/agent/agent.lock"
+        holder = subprocess.Popen(
+            ["nsenter", f"--net=/run/netns/{self.space}", sys.executable, str(script), str(lock), self.agent_socket,
+             str(protocol)], stdin=subprocess.DEVNULL, start_new_session=True)
+        self.holders.append(holder)
+        wait_until("it listens", self.find_agent_socket, 10)
+        return holder
+
+    def find_agent_socket(self):
+        """At which an agent there listens for others; None if none does."""
+        words = self.inside("ss", "-xlH").stdout.split()
+        return next((word for word in words if word.endswith("/agent.sock")), None)
 
     def new_host_key(self):
         for old in self.folder.glob("host_key*"):
@@ -172,8 +192,9 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if self.sshd:
-            self.sshd.wait()
+        for child in (self.sshd, *self.holders):
+            if child:
+                child.wait()
         run("ip", "link", "del", self.cable, check=False)
         run("ip", "netns", "del", self.space, check=False)
         if self.group:
@@ -186,13 +207,16 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
 
 class Proxy:
     """A TCP way to a machine that is slow and breaks: each piece is held back for `delay` seconds and up
-    to `jitter` more, both ways. reset() ends all its connections with an RST."""
+    to `jitter` more, both ways. reset() ends all its connections with an RST; between hold() and let_go()
+    nothing comes through."""
 
     def __init__(self, address, delay, jitter):
         self.address, self.delay, self.jitter = address, delay, jitter
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.sockets = set()
+        self.flows = threading.Event()
+        self.flows.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -225,12 +249,12 @@ class Proxy:
             if not piece:
                 return
 
-    @staticmethod
-    def _deliver(pieces, sink):
+    def _deliver(self, pieces, sink):
         pause = threading.Event()
         while True:
             due, piece = pieces.get()
             pause.wait(max(0.0, due - time.monotonic()))
+            self.flows.wait()
             try:
                 if not piece:
                     sink.shutdown(socket.SHUT_WR)
@@ -238,6 +262,12 @@ class Proxy:
                 sink.sendall(piece)
             except OSError:
                 return
+
+    def hold(self):
+        self.flows.clear()
+
+    def let_go(self):
+        self.flows.set()
 
     def reset(self):
         sockets, self.sockets = self.sockets, set()
@@ -251,6 +281,7 @@ class Proxy:
 
     def close(self):
         self.listener.close()
+        self.let_go()
         self.reset()
 
 

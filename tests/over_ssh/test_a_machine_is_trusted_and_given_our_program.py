@@ -152,6 +152,28 @@ def test_other_protocol_is_down_and_heals_after_the_copy(lab, start):
     wait_state(server, "rack-a", "up")
 
 
+def test_a_holder_of_another_protocol_is_told_so_and_ends_when_its_program_is_replaced(lab, start):
+    before = declare(lab, start)
+    wait_state(before, "rack-a", "up")
+    lab[0].agent_socket = lab[0].find_agent_socket()
+    assert before.stop() == 0
+    wait_until("its agent has ended", lambda: not lab[0].find_agent_socket(), 20)
+    holder = lab[0].hold_with_other_protocol(0)
+    server = declare(lab, start)
+    state = wait_state(server, "rack-a", "down (version)")
+    assert "(version 0.0.0) speaks protocol 0" in state["reason"], state
+    assert "flotilla node bootstrap rack-a" in state["reason"], state
+    wait_state(server, "rack-b", "up")
+    status, answer = server.admin("POST", "/clusters/lab/load", {"model": "synthetic", "batch": True})
+    assert status == 200, answer
+    assert {r["node"]: r["live"] for r in answer["replicas"]} == {"rack-a": False, "rack-b": True}
+    assert holder.poll() is None, "nobody ends what it holds unasked"
+    done = server.command("node", "bootstrap", "rack-a")
+    assert done.returncode == 0, done
+    assert holder.wait(10) == 0
+    wait_until("its replica comes up", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
+
+
 def test_a_node_is_tested_before_it_is_declared(lab, start):
     server = start(Server, environment=lab.environment)
     status, answer = server.admin("POST", "/nodes/test", lab[0].node())
