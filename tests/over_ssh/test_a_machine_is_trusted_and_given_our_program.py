@@ -84,6 +84,18 @@ def test_machine_without_flotilla_gets_ours_and_serves(lab, start):
     wait_state(server, "rack-a", "up")
 
 
+def test_a_platform_of_which_there_is_no_program_is_told_with_what_would_do(lab, start):
+    uname = lab[0].bin / "uname"
+    uname.write_text('#!/bin/sh\ncase "$1" in -s) echo Darwin;; *) echo arm64;; esac\n')
+    uname.chmod(0o755)
+    before = (lab[0].bin / "flotilla").readlink()
+    server = declare(lab, start)
+    refused = server.command("node", "bootstrap", "rack-a")
+    assert refused.returncode == 1 and "node rack-a is macos-arm64" in refused.stderr, refused
+    assert "build it on that machine" in refused.stderr and "flotilla-macos-arm64" in refused.stderr, refused
+    assert (lab[0].bin / "flotilla").readlink() == before, "nothing was copied"
+
+
 def test_runners_of_another_version_that_a_package_left_beside_it_are_not_taken(lab, start):
     place = lab[0].folder / "opt/bin/flotilla"
     beside = lab[0].folder / "opt/lib/flotilla"

@@ -91,6 +91,7 @@ def test_sshd_killed_with_its_sessions_is_a_blip(lab, start):
     assert lab[1].runners() == runners
 
 
+@pytest.mark.timeout(300)
 def test_rebooted_machine_comes_back_by_itself(lab, start):
     server = serve(lab, start, grace=60)
     streams = streams_in_both(server)
