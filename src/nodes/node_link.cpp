@@ -267,8 +267,7 @@ void NodeLink::State::give_up(const std::string& replica, std::string reason) {
   options.on_event(std::move(unreachable));
 }
 
-// Nobody has to have asked: an engine is talked to before it is ready. One whose ready is waited
-// for is given up there.
+// Nobody has to have asked: an engine is talked to before it is ready. Who greets asks for himself.
 void NodeLink::State::take_barred(const std::string& replica, std::string why) {
   if (closing || !session || greeting) return;
   log::warning("node {}: replica {}: {}", options.name, replica, why);
