@@ -202,6 +202,7 @@ def test_telemetry_tells_of_the_machine_and_its_runners(lab, start):
     seen = wait_until("numbers", lambda: (lambda t: t["replicas"] and t)(
         server.get_json("/admin/nodes/rack-b/telemetry")), 20)
     assert seen["memory_total_bytes"] > seen["memory_available_bytes"] > 0 and seen["cores"] > 0
+    assert seen["cpu_load"] >= 0 and seen["round_trip_ms"] >= 0
     assert seen["replicas"][0]["rss_bytes"] > 1 << 20 and seen["replicas"][0]["node"] == "rack-b"
     assert [node["node"] for node in server.get_json("/admin/nodes")["nodes"]] == ["rack-a", "rack-b"]
     assert server.admin("GET", "/nodes/nobody/telemetry")[0] == 404

@@ -200,6 +200,26 @@ def test_machine_whose_memory_is_less_decides_and_the_others_serve_without_it(th
     Stream(server.sdk(), "Hello", model="m", max_tokens=8).end()
 
 
+def test_devices_have_the_memory_that_their_tool_tells(lab, start):
+    tool = lab[0].bin / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho '0, big, 98304, 0, 98304, 7, 41, 99.5'\necho '1, tiny, 8, 0, 8, 0, 30, 20'\n")
+    tool.chmod(0o755)
+    shutil.copy(MODEL, lab[0].models / "m.gguf")
+    server = start(Server, environment=lab.environment)
+    server.put_cluster([lab[0].node(id=f"gpu-{device}", devices=[device], models_dir=str(lab[0].models))
+                        for device in (0, 1)], "lab")
+    wait_until("it is up", lambda: machines.node_state(server, "gpu-0")["state"] == "up", 30)
+    seen = wait_until("its tool has been asked", lambda: (lambda t: t["gpus"] and t)(
+        server.get_json("/admin/nodes/gpu-0/telemetry")), 30)
+    assert [(gpu["index"], gpu["name"], gpu["temperature_c"]) for gpu in seen["gpus"]] == [
+        (0, "big", 41), (1, "tiny", 30)]
+    report, row = rows(server, "m.gguf")
+    assert row["gpu-0"]["fits"] and row["gpu-0"]["free_bytes"] == 96 << 30, row
+    assert not row["gpu-1"]["fits"] and row["gpu-1"]["free_bytes"] == 8 << 20 and row["gpu-1"]["fix"], row
+    assert all(one["on_devices"] and one["replicas_here"] == 1 for one in row.values()), row
+    assert report["limiting_node"] == "gpu-1" and not report["fits"]
+
+
 @pytest.mark.parametrize("model", ["../secret.gguf", "/nowhere/m.gguf", "link.gguf", "a b'\".gguf", "-x.gguf",
                                    "a\nb.gguf", "folder/../../secret.gguf"])
 def test_model_paths_stay_in_their_folder_and_are_only_paths(lab, start, model):
