@@ -342,6 +342,42 @@ def test_a_key_that_ends_while_a_body_comes_opens_nothing(quick, path, how):
     assert sent.rest() == 401
 
 
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory):
+    """One replica that makes one answer at a time, 10 ms a token."""
+    server = Server(tmp_path_factory.mktemp("narrow"), environment={"FLOTILLA_SYNTHETIC_STEP_US": "10000"})
+    try:
+        server.load(nodes=1, model="synthetic", batch=False)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("change, status", [
+    ("taken back", 401), ({"expires_unix_s": 1}, 401), ({"models": ["something-else"]}, 404), ({"weight": 2}, 200)], ids=str)
+def test_who_waits_is_looked_at_again_when_it_is_their_turn(narrow, path, change, status):
+    inside, key = (make_key(narrow, f"{name}-{secrets.token_hex(4)}") for name in ("inside", "waits"))
+    connection = narrow.connection()
+    endless = {"model": "synthetic", "stream": True, "max_tokens": 5000, "ignore_eos": True, "messages": [HELLO]}
+    connection.request("POST", "/v1/chat/completions", json.dumps(endless),
+                       {"Content-Type": "application/json", "x-api-key": inside["secret"]})
+    assert connection.getresponse().read(20)
+    body = {"model": "synthetic", "max_tokens": 2, "messages": [HELLO]}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(narrow.call, "POST", path, body, {"x-api-key": key["secret"]})
+        wait_until("it waits", lambda: narrow.pool("synthetic")["queue_depth"] == 1)
+        if change == "taken back":
+            assert narrow.admin("DELETE", f"/keys/{key['id']}")[0] == 204
+        else:
+            assert narrow.admin("PUT", f"/keys/{key['id']}", {"name": key["name"]} | change)[0] == 200
+        assert not asked.done()
+        connection.close()
+        answered, _, text = asked.result(60)
+    assert answered == status, text
+    wait_until("its place is free", lambda: narrow.pool("synthetic")["in_flight"] == 0)
+
+
 def test_a_name_goes_to_one_key(quick):
     for number in range(5):
         made = at_once(*[lambda: quick.admin("POST", "/keys", {"name": f"twin-{number}"})[0]] * 6)
