@@ -175,6 +175,31 @@ def test_what_one_key_asked_does_not_show_to_another(server):
     assert max(cached(team[1]) for _ in range(4)) > 300
 
 
+def test_who_counts_much_holds_up_nobody_elses_counting(server):
+    flood, other = make_key(server, "flood"), make_key(server, "other")
+    long = {"model": ALIAS, "messages": [{"role": "user", "content": "word " * 10_000}]}
+    ended = []
+
+    def count():
+        ended.append(server.call("POST", "/v1/messages/count_tokens", long, {"x-api-key": flood["secret"]}, 120)[0])
+
+    def under_way():
+        return next(key["in_flight"] for key in server.get_json("/admin/keys")["keys"] if key["id"] == flood["id"])
+
+    threads = [threading.Thread(target=count, daemon=True) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    wait_until("all of them are there", lambda: len(ended) + under_way() >= 200)
+    before = len(ended)
+    status, _, text = server.call("POST", "/tokenize", {"model": ALIAS, "content": "x"}, {"x-api-key": other["secret"]})
+    meanwhile = len(ended) - before
+    for thread in threads:
+        thread.join(120)
+    assert status == 200 and set(ended) == {200}, text
+    assert before < 150, "else there was nothing to be held up by"
+    assert meanwhile < (200 - before) / 2, f"{meanwhile} of {200 - before} came first"
+
+
 def test_ones_own_requests_are_ones_own(server):
     mine, theirs = make_key(server, "mine"), make_key(server, "theirs")
     raw = with_key(server, mine).chat.completions.with_raw_response.create(
