@@ -122,8 +122,9 @@ def test_health_is_open(shared, path):
     assert shared.call("GET", path, headers={"Host": "elsewhere"})[0] == 200
 
 
-def test_another_address_needs_a_token(tmp_path):
-    done = run_command("serve", "--host", "0.0.0.0", "--port", 0, "--state", tmp_path, timeout=20)
+@pytest.mark.parametrize("leave", [[], ["--allow-anonymous"]], ids=str)
+def test_another_address_needs_a_token(tmp_path, leave):
+    done = run_command("serve", "--host", "0.0.0.0", *leave, "--port", 0, "--state", tmp_path, timeout=20)
     assert done.returncode == 1
     assert "--admin-token-file" in done.stderr
 
