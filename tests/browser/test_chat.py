@@ -186,7 +186,8 @@ def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, s
     again = [" ".join(e.text.split()) for e in page.find_all(".turn:last-child .turn-figures")]
     asked = [int(entry.split("tokens ")[1].split()[0]) for entry in again]
     assert len(asked) == 4 and min(asked) > 80, "the first answer is part of the second question"
-    assert min(int(entry.split("cached ")[1].split()[0]) for entry in again) > 0
+    cached = [int(entry.split("cached ")[1].split()[0]) for entry in again]
+    assert max(cached) > 64, "what was said before is not computed twice"
 
 
 @pytest.mark.parametrize("dark", [False, True])
