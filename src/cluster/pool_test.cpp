@@ -145,6 +145,18 @@ TEST_F(PoolTest, without_one_of_ours_an_answer_that_has_begun_ends_with_an_error
   EXPECT_EQ(refusals.at(mine).reason, "no_live_replica");
 }
 
+TEST_F(PoolTest, an_engine_that_is_not_ours_and_knows_no_batch_gets_one_request_at_a_time) {
+  PoolSettings more = settings();
+  more.ahead = 2;
+  pool.configure(more, now);
+  pool.on_ready(add("single"), {.width = 1, .external = true}, now);
+  pool.on_ready(add("several"), {.width = 4, .external = true}, now);
+  drain();
+  const PoolStatus status = pool.snapshot(now);
+  EXPECT_EQ(status.replicas.at(0).places, 1);
+  EXPECT_EQ(status.replicas.at(1).places, 6);
+}
+
 TEST_F(PoolTest, one_lives_so_the_pool_is_up) {
   std::vector<Launch> all;
   for (const char* node : {"a", "b", "c"}) all.push_back(add_ready(node));

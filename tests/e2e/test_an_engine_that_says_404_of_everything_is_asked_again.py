@@ -30,8 +30,11 @@ def engine():
 @pytest.fixture
 def server(start, engine):
     server = start(Server, environment={"REPLICA_WATCHDOG_S": "3"})
-    server.load(nodes=[{"id": "far", "transport": "http", "url": engine.url}], model="any", alias="pool", batch=False)
+    server.put_cluster([{"id": "far", "transport": "http", "url": engine.url}])
     return server
+
+
+LOAD = {"model": "any", "alias": "pool", "batch": False}
 
 
 def refused(server, text):
@@ -40,7 +43,15 @@ def refused(server, text):
             ask(server.sdk(), text, model="pool")
 
 
+def test_one_that_is_healthy_and_has_no_token_is_not_ready(server, engine):
+    engine.broken = True
+    status, answer = server.admin("POST", "/clusters/local/load", LOAD)
+    assert status == 502 and "does not answer a one-token request" in answer["detail"], answer
+    assert "the generation thread is gone" in answer["detail"]
+
+
 def test_one_that_answers_nothing_any_more_is_out_until_it_does(server, engine):
+    server.load(**LOAD)
     engine.broken = True
     refused(server, "Hello")
     wait_until("it is out", lambda: not server.replicas("pool")[0]["live"], 20)
@@ -52,6 +63,7 @@ def test_one_that_answers_nothing_any_more_is_out_until_it_does(server, engine):
 
 
 def test_requests_that_it_refuses_take_nobody_out(server, engine):
+    server.load(**LOAD)
     before = engine.probes
     for times in (1, 2):
         refused(server, "forbidden")
