@@ -28,6 +28,22 @@ TEST_F(PoolTest, requests_spread_then_wait_then_take_the_place_that_frees) {
   EXPECT_EQ(pool.queue_depth(), 0U);
 }
 
+// By an engine that counts no prompts, or for a client that left before it did.
+TEST_F(PoolTest, what_was_made_counts_though_nobody_counted_the_prompt) {
+  add_ready("a", 1);
+  EXPECT_EQ(submit(ticket("talks much")), 0);
+  EXPECT_EQ(submit(ticket("talks much")), -1);
+  EXPECT_EQ(submit(ticket("other")), -1);
+  EXPECT_EQ(submit(ticket("other")), -1);
+  pool.release(TicketId{1}, Outcome::Cancelled, {.completion_tokens = 1000}, now);
+  drain();
+  EXPECT_TRUE(sent(3));
+  release(3);
+  EXPECT_TRUE(sent(4)) << "both of the other are less than it";
+  release(4);
+  EXPECT_TRUE(sent(2));
+}
+
 TEST_F(PoolTest, a_loading_pool_queues_and_serves_when_ready) {
   const Launch a = add("a");
   EXPECT_EQ(submit(), -1);
