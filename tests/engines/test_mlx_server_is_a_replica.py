@@ -138,6 +138,16 @@ def test_it_runs_in_the_folder_that_its_description_names(start, folder):
     assert os.readlink(f"/proc/{engine}/cwd") == str(FAKE.parent)
 
 
+def test_one_whose_port_another_program_took_is_started_at_another_port_before_the_load_is_answered(
+        start, folder, tmp_path):
+    script = (f'mkdir {tmp_path}/unlucky && echo "bind: address already in use" >&2 && exit 1;'
+              f' exec {sys.executable} {FAKE} {{port}}')
+    server = start(Pool, {"unlucky": f"{{command: [sh, -c, '{script}']}}"})
+    server.load(nodes=1, model=str(folder), engine="unlucky", batch=False)
+    assert "another program took 127.0.0.1:" in server.log()
+    assert Stream(server.sdk(), "Hello", model=ALIAS).end().text == "aye"
+
+
 def test_it_is_started_for_as_many_as_a_runner_would_be(start, folder):
     words = f"[{sys.executable}, {FAKE}, '{{port}}']"
     server = start(Pool, {"single": f"{{command: {words}, env: {{ROOM: '{{batch_size}} {{prefill_batch}}'}}}}"})
