@@ -271,7 +271,7 @@ void Pool::release(TicketId id, Outcome outcome, const Usage& usage, Instant now
       flight.where != State::Flight::Where::Placed && flight.where != State::Flight::Where::Lost;
   if (waits) {
     s.end(id);
-    if (s.clearing) s.place_suspects(now);
+    if (s.clearing) s.pump_all(now);
     return;
   }
   const bool placed = flight.where == State::Flight::Where::Placed;

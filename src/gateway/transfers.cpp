@@ -231,13 +231,14 @@ Task<void> Transfers::Delivery::bring(api::CopyFile file) {
   auto to = copy_command(target(), api::CopyTask::Receive);
   if (!from || !to) co_return fail(from ? to.error() : from.error());
 
+  const std::chrono::seconds silence = silence_limit(file.have);
   std::optional<Error> refused;
   bool done = false;
   nodes::ChildPipe pipe;
   pipe.from = std::move(*from);
   pipe.from_text = api::to_json(here) + "\n";
   pipe.to = std::move(*to);
-  pipe.silence = silence_limit(file.have);
+  pipe.silence = silence;
   pipe.stop = &copy_->stop;
   pipe.on_line = [this, &refused, &done](const std::string& line) {
     const auto said = api::parse_copy_answer(line);
@@ -252,7 +253,7 @@ Task<void> Transfers::Delivery::bring(api::CopyFile file) {
   if (!end->whole)
     co_return fail(Code::Unavailable, fmt::format("nothing came for {} s; what came is kept, and "
                                                   "the next sync goes on from there",
-                                                  silence_limit(file.have).count()));
+                                                  silence.count()));
   // What ails the source says more than that the receiver was left waiting.
   if (!end->from.ok() && end->from.status.exit_code && !end->from.err.empty() &&
       end->to.err.empty())
