@@ -10,9 +10,11 @@
 #include "engine/answer_parser.h"
 #include "engine/control_texts.h"
 #include "engine/either_rules.h"
+#include "engine/late_systems.h"
 #include "engine/marked_rules.h"
 #include "engine/plain_tools.h"
 #include "engine/stand_ins.h"
+#include "engine/template_habits.h"
 #include "engine/tokenizer.h"
 
 namespace flotilla::engine {
@@ -84,29 +86,6 @@ common_chat_tool_choice choice_of(ToolUse use) {
   return COMMON_CHAT_TOOL_CHOICE_AUTO;
 }
 
-// Does the template describe tools, and does llama-common find out how its model calls them? Asked
-// with one that it has to call.
-bool knows_tools(const common_chat_templates* templates) {
-  try {
-    common_chat_templates_inputs inputs;
-    inputs.messages.emplace_back().role = "user";
-    inputs.messages.back().content = "x";
-    inputs.tools = {
-        {"probe_tool", "x", R"({"type":"object","properties":{"a":{"type":"string"}}})"}};
-    inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
-    const common_chat_params form = common_chat_templates_apply(templates, inputs);
-    return !form.grammar.empty() && form.prompt.find("probe_tool") != form.prompt.npos;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-// Some of LFM2's templates describe tools and show their results, but not what was called.
-bool leaves_calls_out(const common_chat_templates* templates) {
-  return common_chat_templates_source(templates).find("List of tools: ") != std::string::npos &&
-         !common_chat_templates_get_caps(templates)["supports_tool_calls"];
-}
-
 bool too_deep(std::span<const ChatMessage> messages, const ChatPromptOptions& options) {
   const auto deep = [](const std::string& json) { return json_depth(json) > kJsonDepthMax; };
   return std::ranges::any_of(options.template_kwargs,
@@ -169,6 +148,7 @@ class LlamaChatTemplate final : public ChatTemplate {
         vocab_(llama_model_get_vocab(model_.get())),
         tokenizer_(make_llama_tokenizer(model_)),
         templates_(std::move(templates)),
+        shows_late_systems_(shows_late_systems(templates_.get())),
         knows_tools_(knows_tools(templates_.get())),
         leaves_calls_out_(leaves_calls_out(templates_.get())),
         parallel_(common_chat_templates_get_caps(templates_.get())["supports_parallel_tool_calls"]),
@@ -224,6 +204,8 @@ class LlamaChatTemplate final : public ChatTemplate {
   common_chat_templates_inputs inputs_of(std::span<const ChatMessage> messages,
                                          const ChatPromptOptions& options, StandIns& hidden) const {
     common_chat_templates_inputs inputs;
+    std::vector<ChatMessage> in_turns;
+    if (!shows_late_systems_) messages = in_turns = put_late_systems_in_turns(messages);
     for (const ChatMessage& message : messages) inputs.messages.push_back(to_common(message));
     if (knows_tools_) {
       inputs.tools = tools_of(options, &ChatTool::parameters);
@@ -376,6 +358,7 @@ class LlamaChatTemplate final : public ChatTemplate {
   const llama_vocab* const vocab_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const common_chat_templates_ptr templates_;
+  const bool shows_late_systems_;
   const bool knows_tools_;       // else we describe and read them
   const bool leaves_calls_out_;  // of earlier turns
   const bool parallel_;          // the template shows several calls in one turn

@@ -11,8 +11,8 @@
 #include "base/rule_mark.h"
 #include "engine/test_templates.h"
 
-// Tools, reasoning and schemas with the templates of the families that the vendored library brings,
-// by the sample model's vocabulary.
+// Tools, reasoning, schemas and system messages with the templates of the families that the
+// vendored library brings, by the sample model's vocabulary.
 namespace flotilla::engine {
 namespace {
 
@@ -49,7 +49,7 @@ std::vector<fs::path> template_files() {
        {"Qwen-Qwen3-0.6B", "Qwen3-Coder", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use",
         "meta-llama-Llama-3.2-3B-Instruct", "mistralai-Mistral-Nemo-Instruct-2407",
         "openai-gpt-oss-120b", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "google-gemma-4-31B-it",
-        "Kimi-K2-Instruct", "google-gemma-2-2b-it", "LFM2-8B-A1B"}) {
+        "Kimi-K2-Instruct", "google-gemma-2-2b-it", "LFM2-8B-A1B", "HuggingFaceTB-SmolLM3-3B"}) {
     files.push_back(template_folder() / (std::string(name) + ".jinja"));
   }
   return files;
@@ -358,6 +358,28 @@ TEST(ToolFamilies, TypedControlTextsStayTextWithEachTemplate) {
     rendered += plain >= 0 ? 1 : 0;
   }
   EXPECT_GE(rendered, 6);
+}
+
+TEST(SystemFamilies, EachReadsSystemMessagesWhereverTheyStand) {
+  const ChatMessage one{.role = "system", .content = "Rule-1"};
+  const ChatMessage two{.role = "system", .content = "Rule-2"};
+  const ChatMessage hello{.role = "user", .content = "Hello"};
+  const ChatMessage hi{.role = "assistant", .content = "Hi"};
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    for (const std::vector<ChatMessage>& messages : {std::vector{one, two, kUser},
+                                                     {one, hello, hi, two, kUser},
+                                                     {one, hello, hi, kUser, two}}) {
+      const auto rendered = chat->render(messages, {});
+      ASSERT_TRUE(rendered) << rendered.error().message;
+      const std::string prompt = text_of(rendered->prompt);
+      for (const ChatMessage& message : messages) {
+        EXPECT_NE(prompt.find(message.content), std::string::npos) << prompt;
+      }
+    }
+  }
 }
 
 TEST(ReasoningFamilies, ThoughtsAreKeptApart) {
