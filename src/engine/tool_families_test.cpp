@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -111,7 +112,8 @@ std::pair<bool, bool> reads_and_allows(const RenderedChat& chat, const std::stri
     if (answer.tool_calls[0].arguments.find("Oslo\"}") == std::string::npos) continue;
     read = true;
     for (std::size_t begin = 0; begin <= text.find("get_weather"); ++begin) {
-      if (allows(chat.grammar, text.substr(begin, cut - begin))) return {true, true};
+      const bool mark = begin == 0 || std::ispunct(static_cast<unsigned char>(text[begin])) != 0;
+      if (mark && allows(chat.grammar, text.substr(begin, cut - begin))) return {true, true};
     }
   }
   return {read, false};
