@@ -242,6 +242,31 @@ TEST(ToolFamilies, WhatIsNoCallStaysText) {
   }
 }
 
+TEST(ToolFamilies, WhatIsReadOfAGrowingTextIsNotTakenBack) {
+  const ChatPromptOptions options{.enable_thinking = false, .tools = {kWeather, kClock}};
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    const auto rendered = chat->render({&kUser, 1}, options);
+    if (!rendered) continue;
+    const auto call = written_call(*chat, options);
+    if (!call) continue;
+    for (const std::string& text :
+         {*call, "Let me <b>see</b>: { " + *call, *call + "\nAnd so on."}) {
+      const ParsedAnswer all = rendered->parser->parse(text, true);
+      std::size_t calls = 0;
+      for (std::size_t size = 0; size < text.size(); ++size) {
+        const ParsedAnswer part = rendered->parser->parse(text.substr(0, size), false);
+        EXPECT_TRUE(all.content.starts_with(part.content)) << part.content << '\n' << all.content;
+        EXPECT_TRUE(all.reasoning_content.starts_with(part.reasoning_content));
+        calls = std::max(calls, part.tool_calls.size());
+      }
+      EXPECT_EQ(all.tool_calls.size(), calls) << text;
+    }
+  }
+}
+
 TEST(ToolFamilies, CallsOfEarlierTurnsAreInThePrompt) {
   const ChatMessage messages[] = {
       kUser,
