@@ -17,6 +17,7 @@ using namespace std::string_view_literals;
 // A runner says something at least every 10 s; silence beyond this is a hang that nobody noticed.
 constexpr std::chrono::seconds kSilenceMax{35};
 constexpr std::size_t kRefusalBytesMax = 1 << 20;
+constexpr std::size_t kKept = 4 << 10;
 
 // For each chunk of every stream: find() would stop at each quote of the JSON.
 bool contains(std::string_view text, std::string_view part) {
@@ -85,6 +86,14 @@ class RunnerBlocks {
   void begin_read(Instant now, std::size_t bytes) {
     now_ = now;
     if (job_.stream) out.reserve(bytes);
+  }
+  // Who has it all keeps little for what comes next: a stream may be silent for long.
+  void sent() {
+    if (out.capacity() > kKept) {
+      std::string().swap(out);
+    } else {
+      out.clear();
+    }
   }
   // Tells the trace, and who pays for it, of what came since the last call.
   void tell() {
@@ -242,6 +251,7 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
     if (bytes->empty()) break;
     blocks.begin_read(clock.now(), bytes->size());
     if (!splitter.feed(*bytes, [&blocks](std::string_view block) { blocks.take(block); })) break;
+    std::string().swap(*bytes);  // a slow client's stream has them once
     if (first && job.begun) {
       on_first_byte();
       first = false;
@@ -252,7 +262,7 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
     } else if (!blocks.out.empty()) {
       const bool sent = co_await answer.relay(blocks.out);
       if (!sent) co_return ended(Kind::ClientGone);
-      blocks.out.clear();
+      blocks.sent();
     }
     if (blocks.error()) {
       RelayEnd end = failed(*blocks.error());
