@@ -172,9 +172,7 @@ bool Channel::must_make_way() {
   return true;
 }
 
-Awaitable<void> Channel::make_way() {
-  if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
-}
+Awaitable<void> Channel::make_way() { co_await boost::asio::post(socket_.get_executor(), kAwait); }
 
 void Channel::try_write(std::string_view bytes) {
   if (!open()) return;
@@ -210,7 +208,7 @@ Awaitable<Io> Channel::write_tls(Parts parts, Duration stall) {
         co_return io;
       }
     }
-    co_await make_way();
+    if (must_make_way()) co_await make_way();
   }
   co_return Io::Ok;
 }
@@ -249,7 +247,7 @@ Awaitable<Io> Channel::write(Parts parts, Duration stall) {
       if (vectors[first].iov_len > 0) break;
     }
   }
-  co_await make_way();
+  if (must_make_way()) co_await make_way();
   co_return Io::Ok;
 }
 

@@ -54,8 +54,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // What is there to read, without taking or waiting.
   enum class Seen { Nothing, Bytes, End };
   Seen look();
-  // To be awaited before a read that is tried at once: a peer whose bytes are always there gets a
-  // number of them in a row, then others have their turn.
+  // Before a read that is tried at once: a peer whose bytes are always there gets a number of them
+  // in a row, then others have their turn, which is to be awaited.
+  bool must_make_way();
   Awaitable<void> make_way();
   // Bytes are here that the socket does not show.
   bool pending() const { return tls_ && tls_->pending(); }
@@ -87,7 +88,6 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Read try_read_tls(std::span<char> into);
   Awaitable<Io> wait_for(TlsSession::Outcome lacking, Duration limit);
   Awaitable<Io> write_tls(Parts parts, Duration stall);
-  bool must_make_way();
 
   Socket socket_;
   std::unique_ptr<TlsSession> tls_;

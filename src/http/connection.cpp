@@ -1,7 +1,9 @@
 #include "http/connection.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <span>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
@@ -183,15 +185,15 @@ void Connection::set_peer(Request& request) const {
 }
 
 // More bytes into in_, at most `bytes` of them. Who sends without a pause is held to the deadline,
-// too, and keeps nobody waiting; who lets us wait has no buffer.
+// too, and keeps nobody waiting; who lets us wait has no buffer. They are read into one for all
+// connections: each keeps as much memory as it was sent, and none is cleared before it is written.
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
+  thread_local std::array<char, kBodyRead> buffer;
   while (true) {
     if (kClock.now() >= deadline) co_return Io::TimedOut;
-    co_await channel_->make_way();
-    const std::size_t have = in_.size();
-    in_.resize(have + bytes);
-    const Channel::Read read = channel_->try_read(std::span(in_).subspan(have));
-    in_.resize(have + read.got);
+    if (channel_->must_make_way()) co_await channel_->make_way();
+    const Channel::Read read = channel_->try_read(std::span(buffer).first(bytes));
+    in_.append(buffer.data(), read.got);
     if (read.io != Io::Ok) co_return read.io;
     if (read.got > 0) co_return Io::Ok;
     in_.shrink_to_fit();

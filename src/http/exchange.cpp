@@ -100,9 +100,14 @@ std::string ServerExchange::make_head(int status, const Headers& headers, Framin
 Awaitable<bool> ServerExchange::send(Channel::Parts parts) {
   if (!may_send()) co_return false;
   const Io io = co_await channel_->write(parts, core_->options.write_stall);
-  if (io == Io::Ok) co_return true;
+  co_return took(io);
+}
+
+// Whether the client took what was written; who did not is gone.
+bool ServerExchange::took(Io io) {
+  if (io == Io::Ok) return true;
   if (!std::exchange(gone_, true)) call_on_gone_soon();
-  co_return false;
+  return false;
 }
 
 Awaitable<bool> ServerExchange::respond(Response response) {
@@ -135,14 +140,12 @@ Awaitable<bool> ServerExchange::start(int status, Headers headers, std::string_v
 
 Awaitable<bool> ServerExchange::write(std::string_view bytes) {
   CHECK(started_ && !finished_);
-  if (bytes.empty() || no_body_) co_return may_send();
-  if (!chunked_) {
-    const Channel::Parts parts{bytes, "", ""};
-    co_return co_await send(parts);
-  }
-  const std::string size = chunk_size(bytes);
-  const Channel::Parts parts{size, bytes, "\r\n"};
-  co_return co_await send(parts);
+  if (bytes.empty() || no_body_ || !may_send()) co_return may_send();
+  // What send() does, without a frame of its own: this is what streams do.
+  const std::string size = chunked_ ? chunk_size(bytes) : std::string();
+  const Channel::Parts parts{size, bytes, chunked_ ? "\r\n" : ""};
+  const Io io = co_await channel_->write(parts, core_->options.write_stall);
+  co_return took(io);
 }
 
 Awaitable<bool> ServerExchange::finish(std::string_view last) {
