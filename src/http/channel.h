@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <openssl/types.h>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -66,6 +67,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // not for a peer that refuses bytes: what it sent before can still be read.
   using Parts = std::array<std::string_view, 3>;
   Awaitable<Io> write(Parts parts, Duration stall);
+  // The same without waiting, or nothing: then `parts` are what is left for write(). After an Ok it
+  // is the caller who makes way where he must.
+  std::optional<Io> write_now(Parts& parts);
 
   // One attempt at bytes behind which nothing comes: where they do not fit nobody waits. At most 16
   // KiB, and no write is under way.

@@ -1,10 +1,12 @@
 #include "http/exchange.h"
 
+#include <array>
+#include <charconv>
 #include <ctime>
+#include <optional>
 #include <poll.h>
 
 #include <boost/asio/post.hpp>
-#include <fmt/format.h>
 
 #include "base/check.h"
 
@@ -39,7 +41,14 @@ std::string_view date_value(ServerCore& core) {
 }
 
 // The line before a chunk.
-std::string chunk_size(std::string_view bytes) { return fmt::format("{:x}\r\n", bytes.size()); }
+std::string chunk_size(std::string_view bytes) {
+  std::array<char, 2 * sizeof(std::size_t)> digits;
+  const auto written =
+      std::to_chars(digits.data(), digits.data() + digits.size(), bytes.size(), 16);
+  std::string line(digits.data(), written.ptr);
+  line += "\r\n";
+  return line;
+}
 
 }  // namespace
 
@@ -141,11 +150,17 @@ Awaitable<bool> ServerExchange::start(int status, Headers headers, std::string_v
 Awaitable<bool> ServerExchange::write(std::string_view bytes) {
   CHECK(started_ && !finished_);
   if (bytes.empty() || no_body_ || !may_send()) co_return may_send();
-  // What send() does, without a frame of its own: this is what streams do.
+  // What send() does, without the frames of coroutines that wait for nothing: this is what streams
+  // do.
   const std::string size = chunked_ ? chunk_size(bytes) : std::string();
-  const Channel::Parts parts{size, bytes, chunked_ ? "\r\n" : ""};
-  const Io io = co_await channel_->write(parts, core_->options.write_stall);
-  co_return took(io);
+  Channel::Parts parts{size, bytes, chunked_ ? "\r\n" : ""};
+  const std::optional<Io> done = channel_->write_now(parts);
+  if (!done) {
+    const Io io = co_await channel_->write(parts, core_->options.write_stall);
+    co_return took(io);
+  }
+  if (*done == Io::Ok && channel_->must_make_way()) co_await channel_->make_way();
+  co_return took(*done);
 }
 
 Awaitable<bool> ServerExchange::finish(std::string_view last) {
