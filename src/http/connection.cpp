@@ -84,6 +84,12 @@ class Handshake {
   const std::uint64_t number_;
 };
 
+// All connections read into it, and keep of it what they were sent.
+std::span<char> read_buffer() {
+  thread_local std::array<char, kBodyRead> buffer;
+  return buffer;
+}
+
 // A TLS client's first byte is the type of its first record; a request in the clear begins with the
 // letter of a method.
 bool speaks_plain_http(Channel& channel) {
@@ -185,15 +191,14 @@ void Connection::set_peer(Request& request) const {
 }
 
 // More bytes into in_, at most `bytes` of them. Who sends without a pause is held to the deadline,
-// too, and keeps nobody waiting; who lets us wait has no buffer. They are read into one for all
-// connections: each keeps as much memory as it was sent, and none is cleared before it is written.
+// too, and keeps nobody waiting; who lets us wait has no buffer.
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
-  thread_local std::array<char, kBodyRead> buffer;
   while (true) {
     if (kClock.now() >= deadline) co_return Io::TimedOut;
     if (channel_->must_make_way()) co_await channel_->make_way();
-    const Channel::Read read = channel_->try_read(std::span(buffer).first(bytes));
-    in_.append(buffer.data(), read.got);
+    const std::span<char> into = read_buffer().first(bytes);
+    const Channel::Read read = channel_->try_read(into);
+    in_.append(into.data(), read.got);
     if (read.io != Io::Ok) co_return read.io;
     if (read.got > 0) co_return Io::Ok;
     in_.shrink_to_fit();
