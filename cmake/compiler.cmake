@@ -16,9 +16,10 @@ if(NOT FLOTILLA_SANITIZE)
   # Targets with this property are tests; what they test keeps its own level.
   target_compile_options(flotilla_options INTERFACE $<$<BOOL:$<TARGET_PROPERTY:FLOTILLA_IS_TEST>>:-O1>)
 endif()
+# A read or a write is a handful of coroutines, one within the other: Asio keeps the frames of two for the next.
 target_compile_definitions(flotilla_options INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION
-  SPDLOG_FMT_EXTERNAL)
+  BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8 SPDLOG_FMT_EXTERNAL)
 if(NOT FLOTILLA_PORTABLE_ONLY)
   target_compile_definitions(flotilla_options INTERFACE SPDLOG_COMPILED_LIB)
 endif()

@@ -2,6 +2,8 @@
 """bench_sessions.py [--rounds N]: what kept conversations are worth, and what they cost.
 
 - 40 conversations of 5 turns on 4 replicas: turns on their home, evenness of the work.
+- The later turns of 40 conversations that all have one home of 4, against the same with even homes: times to the first
+  token.
 - 8 conversations of 5 turns with first turns of 1,000 tokens: one node of ours and the vendored llama-server -np 8, in
   turns; times to the first token.
 - The second turn of a conversation of 4,000 tokens: share of its prompt that was kept, time to its first token.
@@ -15,6 +17,7 @@ import concurrent.futures
 import contextlib
 import json
 import pathlib
+import random
 import statistics
 import sys
 import tempfile
@@ -26,6 +29,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import support  # noqa: E402
 import vendored  # noqa: E402
 
+WORDS = ["sea", "ship", "wind", "sail", "port", "wave", "star", "rope", "deck", "gull", "fish", "salt"]
 checks = {}
 
 
@@ -97,6 +101,50 @@ def spread_over_replicas():
     check("busiest / least busy replica at most 1.5", seen["busiest_to_least"] <= 1.5, seen["busiest_to_least"])
 
 
+def order(server, node, action):
+    status, answer = server.admin("POST", f"/clusters/local/pools/{support.ALIAS}/replicas/{node}/{action}", {})
+    if status != 200:
+        sys.exit(f"bench_sessions: {action} of {node}: {answer}")
+
+
+def later_turns(hot, conversations=40, turns=4):
+    """Milliseconds to the first token of all turns but the first. `hot`: all first turns were one replica's."""
+    chance = random.Random(7)
+    ranks = range(1, 33)
+    lengths = [[32 * chance.choices(ranks, [1 / rank for rank in ranks])[0] for _ in range(turns)]
+               for _ in range(conversations)]
+    others = [f"local-{number}" for number in (2, 3, 4)]
+    with node(4) as server, concurrent.futures.ThreadPoolExecutor(conversations) as pool:
+        def take_turn(number, turn, past):
+            said = random.Random(f"{number} {turn}").choices(WORDS, k=lengths[number][turn])  # a token each
+            content = f"Conversation {number}, turn {turn}: " + " ".join(said)
+            first, _, _, answer = ask(server, content, past, tokens=32)
+            past += [{"role": "user", "content": content}, {"role": "assistant", "content": answer}]
+            return first
+
+        def go_on(number):
+            return [take_turn(number, turn, pasts[number]) for turn in range(1, turns)]
+
+        pasts = [[] for _ in range(conversations)]
+        for name in others if hot else ():
+            order(server, name, "drain")
+        list(pool.map(lambda number: take_turn(number, 0, pasts[number]), range(conversations)))
+        for name in others if hot else ():
+            order(server, name, "resume")
+        server.wait_live(4)
+        return [first for times in pool.map(go_on, range(conversations)) for first in times]
+
+
+def with_a_hot_replica(rounds):
+    worst = {False: [], True: []}
+    for _ in range(rounds):
+        for hot, times in worst.items():
+            times.append(statistics.quantiles(later_turns(hot), n=100)[98])
+    even, hot = (statistics.median(times) for times in worst.values())
+    check("a hot replica's conversations: first token's p99 at most 2 x the even case's", hot <= 2 * even,
+          f"{hot:.0f} ms, even {even:.0f} ms")
+
+
 def beside_llama_server(rounds):
     program = vendored.build("llama-server")
     options = ("--conversations", 8, "--turns", 5, "--first-turn-tokens", 1000)
@@ -153,6 +201,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     spread_over_replicas()
+    with_a_hot_replica(options.rounds)
     second_turn()
     one_beginning_for_all()
     beside_parked(options.rounds)

@@ -119,26 +119,34 @@ void append_token_comment(std::string& out, int choice, const TokenIds& ids) {
   out += '\n';
 }
 
-std::optional<TokenComment> parse_token_comment(std::string_view line) {
+std::optional<int> read_token_comment(std::string_view line, TokenIds& ids) {
   constexpr std::string_view kBegin = ": t ";
+  ids.clear();
   if (!line.starts_with(kBegin)) return std::nullopt;
   line.remove_prefix(kBegin.size());
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return std::nullopt;
   const auto choice = choice_of(line.substr(0, space));
   if (!choice) return std::nullopt;
-  TokenComment comment{.choice = *choice, .ids = {}};
   const char* at = line.data() + space + 1;
   const char* const end = line.data() + line.size();
   while (true) {
     std::int32_t id = -1;
     const auto [stopped, error] = std::from_chars(at, end, id);
     if (error != std::errc{} || id < 0) return std::nullopt;
-    comment.ids.push_back(id);
-    if (stopped == end) return comment;
+    ids.push_back(id);
+    if (stopped == end) return choice;
     if (*stopped != ',') return std::nullopt;
     at = stopped + 1;
   }
+}
+
+std::optional<TokenComment> parse_token_comment(std::string_view line) {
+  TokenComment comment;
+  const auto choice = read_token_comment(line, comment.ids);
+  if (!choice) return std::nullopt;
+  comment.choice = *choice;
+  return comment;
 }
 
 std::optional<int> finished_choice(std::string_view block) {

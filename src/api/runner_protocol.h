@@ -56,6 +56,8 @@ struct TokenComment {
 };
 // Of a block's first line, without its line break; nullopt: another line.
 std::optional<TokenComment> parse_token_comment(std::string_view line);
+// The same for who reads many: the choice, and its ids in `ids`, whose memory serves again.
+std::optional<int> read_token_comment(std::string_view line, TokenIds& ids);
 
 // The choice whose finish chunk a block of ours holds; nullopt: another block.
 std::optional<int> finished_choice(std::string_view block);

@@ -43,6 +43,15 @@ TEST(RunnerProtocol, TokenComments) {
   }
 }
 
+TEST(RunnerProtocol, TokenCommentsAreReadIntoTheSameMemory) {
+  TokenIds ids{1, 2, 3};
+  EXPECT_EQ(read_token_comment(": t 0 7", ids), 0);
+  EXPECT_EQ(ids, TokenIds{7});
+  EXPECT_EQ(read_token_comment(": t 2 8,9", ids), 2);
+  EXPECT_EQ(ids, (TokenIds{8, 9}));
+  EXPECT_FALSE(read_token_comment(": t 2 8,", ids));
+}
+
 TEST(RunnerProtocol, FindsTheFinishChunkWhateverTheTextSays) {
   const ChatChunkWriter writer({.id = "i", .created = 1, .model = "m"}, true);
   std::string block = ": t 2 5\n";

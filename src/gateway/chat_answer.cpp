@@ -13,7 +13,11 @@ void ChatAnswer::add_headers(http::Headers& to) const {
 }
 
 Awaitable<bool> ChatAnswer::relay(std::string_view blocks) {
-  if (exchange_.started()) co_return co_await exchange_.write(blocks);
+  if (exchange_.started()) return exchange_.write(blocks);
+  return start(blocks);
+}
+
+Awaitable<bool> ChatAnswer::start(std::string_view blocks) {
   http::Headers headers = http::event_stream_headers();
   add_headers(headers);
   status_ = 200;

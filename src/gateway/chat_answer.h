@@ -44,6 +44,7 @@ class ChatAnswer {
   Awaitable<void> refuse(http::Response response);
 
  private:
+  Awaitable<bool> start(std::string_view blocks);
   void add_headers(http::Headers& to) const;
 
   http::Exchange& exchange_;

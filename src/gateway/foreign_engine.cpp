@@ -41,7 +41,7 @@ class ForeignAnswer {
     if (piece->has_text && pieces_ == 0) chunks_.first_token(job_.queued_ms + elapsed_ms);
     if (piece->chunk.empty()) return;
     if (piece->has_text) {
-      job_.pace.tokens(0, 1);  // a piece is a token with every engine known
+      job_.pace.tokens(0, 1, clock_.now());  // a piece is a token with every engine known
       job_.trace->shown(++pieces_);
       job_.usage.completion_tokens = pieces_;
       job_.lease.settle(0, pieces_, clock_.now());

@@ -198,7 +198,6 @@ std::string History::newest_json() const {
 Pace::Pace(History& history, Metrics& metrics, const Clock& clock, std::string pool)
     : history_(&history),
       metrics_(&metrics),
-      clock_(&clock),
       pool_(std::move(pool)),
       of_pool_(history.series_of({.pool = pool_})),
       last_(clock.now()) {}
@@ -210,11 +209,10 @@ void Pace::in_replica(const std::string& replica) {
 }
 
 // Gaps are what a reader sees, so they are counted in the first choice alone.
-void Pace::tokens(int choice, std::size_t count) {
+void Pace::tokens(int choice, std::size_t count, Instant now) {
   if (!of_replica_ || count == 0) return;
   for (HistorySeries* series : {of_pool_.get(), of_replica_.get()}) series->count_tokens(count);
   if (choice != 0) return;
-  const Instant now = clock_->now();
   const Duration since = now - last_;
   for (HistorySeries* series : {of_pool_.get(), of_replica_.get()}) {
     if (begun_)

@@ -105,14 +105,14 @@ class Pace {
   Pace(History& history, Metrics& metrics, const Clock& clock, std::string pool);
   // Before its tokens: which replica they come from.
   void in_replica(const std::string& replica);
-  void tokens(int choice, std::size_t count);
+  // `now`: when they came.
+  void tokens(int choice, std::size_t count, Instant now);
   // How much of its prompt was there already.
   void prompt(std::uint64_t tokens, std::uint64_t cached);
 
  private:
   History* history_ = nullptr;
   Metrics* metrics_ = nullptr;
-  const Clock* clock_ = nullptr;
   std::string pool_;
   std::shared_ptr<HistorySeries> of_pool_;
   std::shared_ptr<HistorySeries> of_replica_;  // null: not in one yet

@@ -32,10 +32,10 @@ TEST(Pace, TellsTheFirstTokenThenTheGapsOfTheFirstChoice) {
   Pace pace(history, metrics, clock, "a");
   pace.in_replica("r");
   clock.advance(std::chrono::milliseconds(200));
-  pace.tokens(0, 1);
+  pace.tokens(0, 1, clock.now());
   clock.advance(std::chrono::milliseconds(20));
-  pace.tokens(1, 5);
-  pace.tokens(0, 2);
+  pace.tokens(1, 5, clock.now());
+  pace.tokens(0, 2, clock.now());
   history.close_step({.pool = "a"}, {.queue = 3, .in_flight = 1, .replicas_live = 2}, 100);
   const std::string json = history.newest_json();
   EXPECT_NE(json.find(R"("pool":"a","node":null,"unix_s":100,"tokens_per_s":1.6,"queue":3)"),
@@ -50,7 +50,7 @@ TEST(Pace, TellsTheFirstTokenThenTheGapsOfTheFirstChoice) {
             std::string::npos)
       << replicas;
   EXPECT_NE(replicas.find(R"("cached_share":[0.25])"), std::string::npos) << replicas;
-  Pace().tokens(0, 1);  // nowhere
+  Pace().tokens(0, 1, clock.now());  // nowhere
 }
 
 TEST(History, KeepsADayAndNoMore) {

@@ -5,6 +5,8 @@
 #include <prometheus/family.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,12 +18,41 @@ using prometheus::Histogram;
 using Buckets = Histogram::BucketBoundaries;
 
 // Up to the longest that REQUEST_DEADLINE_S allows by default.
-Buckets wait_buckets() {
-  return {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600};
+const Buckets& wait_buckets() {
+  static const Buckets edges{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+                             2.5,   5,     10,   30,    60,   120, 300,  600};
+  return edges;
 }
-Buckets gap_buckets() {
-  return {0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 10};
+const Buckets& gap_buckets() {
+  static const Buckets edges{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075,
+                             0.1,   0.15,   0.25,  0.5,  1,    2.5,  10};
+  return edges;
 }
+
+prometheus::Labels labels_of(const std::string& pool, const std::string& replica) {
+  return {{"pool", pool}, {"replica", replica}};
+}
+
+// A pool and a replica of it.
+struct Place {
+  std::string pool;
+  std::string replica;
+};
+struct PlaceView {
+  std::string_view pool;
+  std::string_view replica;
+};
+struct PlaceOrder {
+  using is_transparent = void;
+  static PlaceView view(const Place& place) { return {place.pool, place.replica}; }
+  static PlaceView view(PlaceView place) { return place; }
+  template <class A, class B>
+  bool operator()(const A& a, const B& b) const {
+    const PlaceView x = view(a);
+    const PlaceView y = view(b);
+    return std::tie(x.pool, x.replica) < std::tie(y.pool, y.replica);
+  }
+};
 
 template <class T>
 class Family {
@@ -39,15 +70,22 @@ class Family {
     known_.emplace(std::move(labels), &made);
     return made;
   }
+  // The same for what each request asks of its replica: no labels are made to find it.
+  template <class... Args>
+  T& of(const std::string& pool, const std::string& replica, Args&&... args) {
+    const auto found = places_.find(PlaceView{pool, replica});
+    if (found != places_.end()) return *found->second;
+    T& made = at(labels_of(pool, replica), std::forward<Args>(args)...);
+    if (places_.size() < Metrics::kSeriesMax)
+      places_.emplace(Place{.pool = pool, .replica = replica}, &made);
+    return made;
+  }
 
  private:
   prometheus::Family<T>& family_;
   std::map<prometheus::Labels, T*> known_;
+  std::map<Place, T*, PlaceOrder> places_;
 };
-
-prometheus::Labels labels_of(const std::string& pool, const std::string& replica) {
-  return {{"pool", pool}, {"replica", replica}};
-}
 
 }  // namespace
 
@@ -89,7 +127,7 @@ Metrics::Metrics() : series_(std::make_unique<Series>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::dispatched(const std::string& pool, const std::string& replica, double queued_s) {
-  series_->queued.at(labels_of(pool, replica), wait_buckets()).Observe(queued_s);
+  series_->queued.of(pool, replica, wait_buckets()).Observe(queued_s);
 }
 
 void Metrics::Answers::first_token(double s) const { ttft_->Observe(s); }
@@ -97,8 +135,8 @@ void Metrics::Answers::token_gap(double s) const { gaps_->Observe(s); }
 
 Metrics::Answers Metrics::answers_of(const std::string& pool, const std::string& replica) {
   Answers answers;
-  answers.ttft_ = &series_->ttft.at(labels_of(pool, replica), wait_buckets());
-  answers.gaps_ = &series_->gaps.at(labels_of(pool, replica), gap_buckets());
+  answers.ttft_ = &series_->ttft.of(pool, replica, wait_buckets());
+  answers.gaps_ = &series_->gaps.of(pool, replica, gap_buckets());
   return answers;
 }
 
@@ -116,11 +154,13 @@ void Metrics::ended(const End& end) {
   if (end.pool.empty()) return;
   series_->took.at({{"pool", end.pool}}, wait_buckets()).Observe(end.took_s);
   if (end.usage.prompt_tokens + end.usage.completion_tokens == 0) return;
-  const auto labels = labels_of(end.pool, end.replica);
-  series_->prompt.at(labels).Increment(static_cast<double>(end.usage.prompt_tokens));
-  series_->cached.at(labels).Increment(static_cast<double>(end.usage.cached_tokens));
-  if (end.usage.cached_tokens > 0) series_->hits.at(labels).Increment();
-  series_->generated.at(labels).Increment(static_cast<double>(end.usage.completion_tokens));
+  const std::string& pool = end.pool;
+  const std::string& replica = end.replica;
+  const cluster::Usage& usage = end.usage;
+  series_->prompt.of(pool, replica).Increment(static_cast<double>(usage.prompt_tokens));
+  series_->cached.of(pool, replica).Increment(static_cast<double>(usage.cached_tokens));
+  if (usage.cached_tokens > 0) series_->hits.of(pool, replica).Increment();
+  series_->generated.of(pool, replica).Increment(static_cast<double>(usage.completion_tokens));
 }
 
 std::vector<prometheus::MetricFamily> Metrics::collect() const {

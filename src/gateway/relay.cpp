@@ -17,23 +17,39 @@ using namespace std::string_view_literals;
 // A runner says something at least every 10 s; silence beyond this is a hang that nobody noticed.
 constexpr std::chrono::seconds kSilenceMax{35};
 constexpr std::size_t kRefusalBytesMax = 1 << 20;
+constexpr std::size_t kKept = 4 << 10;
 
 // For each chunk of every stream: find() would stop at each quote of the JSON.
 bool contains(std::string_view text, std::string_view part) {
   return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
-// The choice of a chunk: `"choices":[{"index":N`. Quotes inside texts are escaped, so no text of an
-// answer can look like it.
-int choice_of(std::string_view data) {
-  constexpr auto mark = "\"choices\":[{\"index\":"sv;
-  const auto at = data.find(mark);
-  int choice = 0;
-  if (at != std::string_view::npos) {
-    std::from_chars(data.data() + at + mark.size(), data.data() + data.size(), choice);
-  }
-  return choice;
+// Nearly all chunks end so: they finish no choice, and the rest of them need not be searched.
+bool goes_on(std::string_view data) {
+  return data.ends_with("\"finish_reason\":null}]}"sv) ||
+         data.ends_with("\"finish_reason\":null}],\"usage\":null}"sv);
 }
+
+// Finds the choice of each chunk of a stream: `"choices":[{"index":N`. Quotes inside texts are
+// escaped, so no text of an answer can look like it. All chunks begin alike: it is looked for where
+// it was in the one before.
+class ChoiceFinder {
+ public:
+  int choice_of(std::string_view data) {
+    constexpr auto mark = "\"choices\":[{\"index\":"sv;
+    if (data.size() < at_ || !data.substr(at_).starts_with(mark)) {
+      const auto found = data.find(mark);
+      if (found == std::string_view::npos) return 0;
+      at_ = found;
+    }
+    int choice = 0;
+    std::from_chars(data.data() + at_ + mark.size(), data.data() + data.size(), choice);
+    return choice;
+  }
+
+ private:
+  std::size_t at_ = 0;
+};
 
 // Reads a runner's blocks: what of them the client gets, and what they tell.
 class RunnerBlocks {
@@ -47,11 +63,11 @@ class RunnerBlocks {
     if (error_ || done_) return;
     if (block.starts_with(": t "sv)) {
       const auto line_end = block.find('\n');
-      if (const auto comment = api::parse_token_comment(block.substr(0, line_end))) {
-        job_.pace.tokens(comment->choice, comment->ids.size());
-        auto& tokens = job_.shown.tokens[comment->choice];
-        tokens.insert(tokens.end(), comment->ids.begin(), comment->ids.end());
-        tokens_ += comment->ids.size();
+      if (const auto choice = api::read_token_comment(block.substr(0, line_end), ids_)) {
+        job_.pace.tokens(*choice, ids_.size(), now_);
+        auto& tokens = job_.shown.tokens[*choice];
+        tokens.insert(tokens.end(), ids_.begin(), ids_.end());
+        tokens_ += ids_.size();
         job_.usage.completion_tokens = std::max(job_.usage.completion_tokens, tokens_);
       }
       block.remove_prefix(line_end + 1);
@@ -66,11 +82,24 @@ class RunnerBlocks {
   }
 
   std::string out;  // for the client
+  // Before the blocks of a read: when it was, and how much it is.
+  void begin_read(Instant now, std::size_t bytes) {
+    now_ = now;
+    if (job_.stream) out.reserve(bytes);
+  }
+  // Who has it all keeps little for what comes next: a stream may be silent for long.
+  void sent() {
+    if (out.capacity() > kKept) {
+      std::string().swap(out);
+    } else {
+      out.clear();
+    }
+  }
   // Tells the trace, and who pays for it, of what came since the last call.
-  void tell(Instant now) {
+  void tell() {
     if (!std::exchange(fresh_, false)) return;
     job_.trace->shown(tokens_);
-    job_.lease.settle(job_.usage.prompt_tokens, job_.usage.completion_tokens, now);
+    job_.lease.settle(job_.usage.prompt_tokens, job_.usage.completion_tokens, now_);
   }
   bool done() const { return done_; }
   const std::optional<Error>& error() const { return error_; }
@@ -86,8 +115,11 @@ class RunnerBlocks {
       error_ = api::parse_error_body(500, data);
       return;
     }
-    if (contains(data, "\"role\":\"assistant\""sv)) job_.shown.tokens[choice_of(data)];
-    if (contains(data, "\"finish_reason\":\""sv)) job_.shown.finished.insert(choice_of(data));
+    const int choice = choices_.choice_of(data);
+    const bool listed = job_.shown.tokens.contains(choice);
+    if (!listed && contains(data, "\"role\":\"assistant\""sv)) job_.shown.tokens[choice];
+    if (!goes_on(data) && contains(data, "\"finish_reason\":\""sv))
+      job_.shown.finished.insert(choice);
     job_.begun = fresh_ = true;
     if (job_.stream) {
       out += block;
@@ -121,6 +153,9 @@ class RunnerBlocks {
   const bool resumed_;
   bool done_ = false;
   bool fresh_ = false;
+  Instant now_{};
+  ChoiceFinder choices_;
+  api::TokenIds ids_;  // of one comment
   std::uint64_t tokens_ = 0;
   std::optional<Error> error_;
 };
@@ -214,18 +249,20 @@ Awaitable<RelayEnd> relay_runner(ChatJob& job, ChatAnswer& answer, LaunchRuntime
     auto bytes = co_await stream.read(kSilenceMax);
     if (!bytes) co_return failed(bytes.error());
     if (bytes->empty()) break;
+    blocks.begin_read(clock.now(), bytes->size());
     if (!splitter.feed(*bytes, [&blocks](std::string_view block) { blocks.take(block); })) break;
+    std::string().swap(*bytes);  // a slow client's stream has them once
     if (first && job.begun) {
       on_first_byte();
       first = false;
     }
-    blocks.tell(clock.now());
+    blocks.tell();
     if (blocks.done()) {
       answer.hold(std::move(blocks.out));
     } else if (!blocks.out.empty()) {
       const bool sent = co_await answer.relay(blocks.out);
       if (!sent) co_return ended(Kind::ClientGone);
-      blocks.out.clear();
+      blocks.sent();
     }
     if (blocks.error()) {
       RelayEnd end = failed(*blocks.error());

@@ -4,6 +4,7 @@
 #include <string>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <tuple>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -172,9 +173,7 @@ bool Channel::must_make_way() {
   return true;
 }
 
-Awaitable<void> Channel::make_way() {
-  if (must_make_way()) co_await boost::asio::post(socket_.get_executor(), kAwait);
-}
+Awaitable<void> Channel::make_way() { co_await boost::asio::post(socket_.get_executor(), kAwait); }
 
 void Channel::try_write(std::string_view bytes) {
   if (!open()) return;
@@ -210,46 +209,52 @@ Awaitable<Io> Channel::write_tls(Parts parts, Duration stall) {
         co_return io;
       }
     }
-    co_await make_way();
+    if (must_make_way()) co_await make_way();
   }
   co_return Io::Ok;
 }
 
-Awaitable<Io> Channel::write(Parts parts, Duration stall) {
-  if (tls_) co_return co_await write_tls(parts, stall);
-  std::array<iovec, 3> vectors;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    // sendmsg does not write through iov_base.
-    vectors[i] = {.iov_base = const_cast<char*>(parts[i].data()), .iov_len = parts[i].size()};
-  }
+std::optional<Io> Channel::write_now(Parts& parts) {
+  if (tls_) return std::nullopt;
   while (true) {
-    while (first < vectors.size() && vectors[first].iov_len == 0) ++first;
-    if (first == vectors.size()) break;
-    if (!open()) co_return timed_out_ ? Io::TimedOut : Io::Closed;
+    std::array<iovec, std::tuple_size_v<Parts>> vectors;
+    std::size_t count = 0;
+    for (const std::string_view part : parts) {
+      // sendmsg does not write through iov_base.
+      if (!part.empty())
+        vectors[count++] = {.iov_base = const_cast<char*>(part.data()), .iov_len = part.size()};
+    }
+    if (count == 0) return Io::Ok;
+    if (!open()) return timed_out_ ? Io::TimedOut : Io::Closed;
     msghdr message{};
-    message.msg_iov = &vectors[first];
-    message.msg_iovlen = vectors.size() - first;
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = count;
     const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && !would_block(errno)) co_return Io::Closed;
-    if (sent < 0) {
-      const Io io = co_await wait(boost::asio::socket_base::wait_write, stall);
-      if (io != Io::Ok) {
-        close();
-        co_return io;
-      }
-      continue;
-    }
-    for (auto left = static_cast<std::size_t>(sent); left > 0; ++first) {
-      const std::size_t step = std::min(left, vectors[first].iov_len);
-      vectors[first].iov_base = static_cast<char*>(vectors[first].iov_base) + step;
-      vectors[first].iov_len -= step;
-      left -= step;
-      if (vectors[first].iov_len > 0) break;
+    if (sent < 0 && would_block(errno)) return std::nullopt;
+    if (sent < 0) return Io::Closed;
+    auto left = static_cast<std::size_t>(sent);
+    for (std::string_view& part : parts) {
+      const std::size_t taken = std::min(left, part.size());
+      part.remove_prefix(taken);
+      left -= taken;
     }
   }
-  co_await make_way();
+}
+
+Awaitable<Io> Channel::write(Parts parts, Duration stall) {
+  if (tls_) co_return co_await write_tls(parts, stall);
+  while (true) {
+    const std::optional<Io> done = write_now(parts);
+    if (done && *done != Io::Ok) co_return *done;
+    if (done) break;
+    const Io io = co_await wait(boost::asio::socket_base::wait_write, stall);
+    if (io != Io::Ok) {
+      close();
+      co_return io;
+    }
+  }
+  if (must_make_way()) co_await make_way();
   co_return Io::Ok;
 }
 

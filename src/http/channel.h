@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <openssl/types.h>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -54,8 +55,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // What is there to read, without taking or waiting.
   enum class Seen { Nothing, Bytes, End };
   Seen look();
-  // To be awaited before a read that is tried at once: a peer whose bytes are always there gets a
-  // number of them in a row, then others have their turn.
+  // Before a read that is tried at once: a peer whose bytes are always there gets a number of them
+  // in a row, then others have their turn, which is to be awaited.
+  bool must_make_way();
   Awaitable<void> make_way();
   // Bytes are here that the socket does not show.
   bool pending() const { return tls_ && tls_->pending(); }
@@ -65,6 +67,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // not for a peer that refuses bytes: what it sent before can still be read.
   using Parts = std::array<std::string_view, 3>;
   Awaitable<Io> write(Parts parts, Duration stall);
+  // The same without waiting, or nothing: then `parts` are what is left for write(). After an Ok it
+  // is the caller who makes way where he must.
+  std::optional<Io> write_now(Parts& parts);
 
   // One attempt at bytes behind which nothing comes: where they do not fit nobody waits. At most 16
   // KiB, and no write is under way.
@@ -87,7 +92,6 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Read try_read_tls(std::span<char> into);
   Awaitable<Io> wait_for(TlsSession::Outcome lacking, Duration limit);
   Awaitable<Io> write_tls(Parts parts, Duration stall);
-  bool must_make_way();
 
   Socket socket_;
   std::unique_ptr<TlsSession> tls_;

@@ -1,14 +1,17 @@
 #include "http/client_connection.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
+#include <span>
 #include <sys/socket.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 
@@ -27,6 +30,8 @@ constexpr std::size_t kHeadMax = 64 << 10;
 constexpr std::size_t kReadSmall = 16 << 10;
 constexpr std::size_t kReadMin = 4 << 10;   // less room than that is not worth a call
 constexpr std::size_t kBodyMax = 64 << 10;  // of one read_body
+// What one read takes of a stream that flows: with its buffer 64 KiB, since its reader may be slow.
+constexpr std::size_t kTogether = 48 << 10;
 
 Duration left(Instant deadline) {
   return deadline == Instant::max() ? Duration::max() : deadline - kClock.now();
@@ -107,9 +112,11 @@ void ClientConnection::close() {
 bool ClientConnection::rest() {
   if (!unused().empty()) return false;
   channel_->rest();
-  answered_ = false;
+  answered_ = flows_ = was_full_ = false;
   used_ = filled_ = 0;
-  std::string().swap(in_);  // assigning an empty one would keep the memory
+  // The next answer needs the usual buffer again. By a swap: assigning an empty string would keep
+  // the memory.
+  if (in_.size() > kReadSmall) std::string().swap(in_);
   return true;
 }
 
@@ -226,11 +233,40 @@ Awaitable<Channel::Read> ClientConnection::fill(Duration limit) {
             .got = got,
             .eof = error == asio::error::eof};
   } else {
-    read = co_await channel_->read_some(into, limit);
+    bool nothing = true;
+    if (flows_) {
+      // Within a body others have their turn first: what comes meanwhile is taken, and passed on,
+      // by the same calls.
+      co_await asio::post(executor_, kAwait);
+      read = channel_->try_read(into);
+      nothing = read.io == Io::Ok && read.got == 0;
+    }
+    if (nothing) read = co_await channel_->read_some(into, limit);
   }
   filled_ += read.got;
   answered_ = answered_ || read.got > 0;
+  was_full_ = read.got == into.size();
   co_return read;
+}
+
+// What the kernel has behind a read that filled the buffer goes with it. An end or a loss shows at
+// the next read; but without chunks or a length a loss, which the kernel tells once, would then be
+// taken for the end.
+void ClientConnection::take_more(BodyDecoder& decoder, std::string& out) {
+  const bool more = decoder.state() == BodyDecoder::State::More && unused().empty();
+  if (!was_full_ || !more || tls_ || decoder.ends_with_connection()) return;
+  was_full_ = false;
+  const std::size_t room = kTogether - std::min(out.size(), kTogether);
+  if (room == 0) return;
+  thread_local std::array<char, kTogether> buffer;  // for all: nothing stays in it
+  const Channel::Read read = channel_->try_read(std::span(buffer).first(room));
+  const std::string_view bytes(buffer.data(), read.got);
+  out.reserve(out.size() + bytes.size());
+  const std::size_t taken = decoder.feed(bytes, out, room);
+  if (taken == bytes.size()) return;
+  in_.assign(bytes.substr(taken));
+  used_ = 0;
+  filled_ = in_.size();
 }
 
 Task<ResponseHead> ClientConnection::read_head(Instant deadline) {
@@ -264,9 +300,14 @@ Task<std::string> ClientConnection::read_body(BodyDecoder& decoder, Duration lim
   std::string out;
   while (true) {
     const std::string_view bytes = unused();
+    out.reserve(std::min(bytes.size(), kBodyMax));  // at once, not chunk by chunk
     used_ += decoder.feed(bytes, out, kBodyMax - out.size());
     if (decoder.state() == BodyDecoder::State::Malformed) {
       co_return fail(Code::Unavailable, "the answer's chunks are malformed");
+    }
+    if (!out.empty()) {
+      flows_ = true;
+      take_more(decoder, out);
     }
     if (!out.empty() || decoder.state() == BodyDecoder::State::Done) co_return out;
     const Channel::Read read = co_await fill(limit);

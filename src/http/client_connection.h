@@ -48,6 +48,7 @@ class ClientConnection {
   Task<void> connect_tcp(Endpoint endpoint, Instant deadline);
   Task<void> connect_tls(std::string host, Instant deadline);
   Awaitable<Channel::Read> fill(Duration limit);
+  void take_more(BodyDecoder& decoder, std::string& out);
 
   Executor executor_;
   std::shared_ptr<Channel> channel_;
@@ -57,6 +58,8 @@ class ClientConnection {
   std::string in_;
   std::size_t used_ = 0;
   std::size_t filled_ = 0;
+  bool was_full_ = false;  // the last read filled its buffer
+  bool flows_ = false;     // bytes of this answer's body have come
   bool answered_ = false;
   bool closed_ = false;
 };

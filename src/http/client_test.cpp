@@ -1,5 +1,6 @@
 #include "http/client.h"
 
+#include <cstdio>
 #include <unistd.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -376,6 +377,32 @@ TEST_F(ScriptTest, reads_much_in_pieces_of_at_most_64_kib) {
     got += *bytes;
   }
   EXPECT_EQ(got, body);
+}
+
+TEST_F(ScriptTest, chunks_that_came_together_are_read_together_and_in_order) {
+  std::string body, chunks;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string line = "line " + std::to_string(i) + "\n";
+    char size[8];
+    std::snprintf(size, sizeof size, "%zx\r\n", line.size());
+    chunks += size + line + "\r\n";
+    body += line;
+  }
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string behind = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad";
+  serve({{"<", head + chunks + "0\r\n\r\n", "<", head + chunks + "0\r\n\r\n" + behind, "!"},
+         {"<", head + chunks + "XX"},
+         {"<", head + chunks}});
+  for (int i = 0; i < 2; ++i) {
+    const auto response = fetch();
+    ASSERT_TRUE(response) << response.error().message;
+    EXPECT_EQ(response->body, body);
+    EXPECT_EQ(accepted, 1U);
+  }
+  for (const std::size_t connections : {2U, 3U}) {
+    EXPECT_FALSE(fetch("POST"));
+    EXPECT_EQ(accepted, connections);
+  }
 }
 
 TEST_F(ScriptTest, says_when_nothing_was_sent) {

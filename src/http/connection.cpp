@@ -1,7 +1,9 @@
 #include "http/connection.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <span>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
@@ -81,6 +83,12 @@ class Handshake {
   ServerCore& core_;
   const std::uint64_t number_;
 };
+
+// All connections read into it, and keep of it what they were sent.
+std::span<char> read_buffer() {
+  thread_local std::array<char, kBodyRead> buffer;
+  return buffer;
+}
 
 // A TLS client's first byte is the type of its first record; a request in the clear begins with the
 // letter of a method.
@@ -187,11 +195,10 @@ void Connection::set_peer(Request& request) const {
 Awaitable<Io> Connection::fill(std::size_t bytes, Instant deadline) {
   while (true) {
     if (kClock.now() >= deadline) co_return Io::TimedOut;
-    co_await channel_->make_way();
-    const std::size_t have = in_.size();
-    in_.resize(have + bytes);
-    const Channel::Read read = channel_->try_read(std::span(in_).subspan(have));
-    in_.resize(have + read.got);
+    if (channel_->must_make_way()) co_await channel_->make_way();
+    const std::span<char> into = read_buffer().first(bytes);
+    const Channel::Read read = channel_->try_read(into);
+    in_.append(into.data(), read.got);
     if (read.io != Io::Ok) co_return read.io;
     if (read.got > 0) co_return Io::Ok;
     in_.shrink_to_fit();

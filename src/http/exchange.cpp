@@ -1,10 +1,12 @@
 #include "http/exchange.h"
 
+#include <array>
+#include <charconv>
 #include <ctime>
+#include <optional>
 #include <poll.h>
 
 #include <boost/asio/post.hpp>
-#include <fmt/format.h>
 
 #include "base/check.h"
 
@@ -39,7 +41,14 @@ std::string_view date_value(ServerCore& core) {
 }
 
 // The line before a chunk.
-std::string chunk_size(std::string_view bytes) { return fmt::format("{:x}\r\n", bytes.size()); }
+std::string chunk_size(std::string_view bytes) {
+  std::array<char, 2 * sizeof(std::size_t)> digits;
+  const auto written =
+      std::to_chars(digits.data(), digits.data() + digits.size(), bytes.size(), 16);
+  std::string line(digits.data(), written.ptr);
+  line += "\r\n";
+  return line;
+}
 
 }  // namespace
 
@@ -100,9 +109,14 @@ std::string ServerExchange::make_head(int status, const Headers& headers, Framin
 Awaitable<bool> ServerExchange::send(Channel::Parts parts) {
   if (!may_send()) co_return false;
   const Io io = co_await channel_->write(parts, core_->options.write_stall);
-  if (io == Io::Ok) co_return true;
+  co_return took(io);
+}
+
+// Whether the client took what was written; who did not is gone.
+bool ServerExchange::took(Io io) {
+  if (io == Io::Ok) return true;
   if (!std::exchange(gone_, true)) call_on_gone_soon();
-  co_return false;
+  return false;
 }
 
 Awaitable<bool> ServerExchange::respond(Response response) {
@@ -135,14 +149,18 @@ Awaitable<bool> ServerExchange::start(int status, Headers headers, std::string_v
 
 Awaitable<bool> ServerExchange::write(std::string_view bytes) {
   CHECK(started_ && !finished_);
-  if (bytes.empty() || no_body_) co_return may_send();
-  if (!chunked_) {
-    const Channel::Parts parts{bytes, "", ""};
-    co_return co_await send(parts);
+  if (bytes.empty() || no_body_ || !may_send()) co_return may_send();
+  // What send() does, without the frames of coroutines that wait for nothing: this is what streams
+  // do.
+  const std::string size = chunked_ ? chunk_size(bytes) : std::string();
+  Channel::Parts parts{size, bytes, chunked_ ? "\r\n" : ""};
+  const std::optional<Io> done = channel_->write_now(parts);
+  if (!done) {
+    const Io io = co_await channel_->write(parts, core_->options.write_stall);
+    co_return took(io);
   }
-  const std::string size = chunk_size(bytes);
-  const Channel::Parts parts{size, bytes, "\r\n"};
-  co_return co_await send(parts);
+  if (*done == Io::Ok && channel_->must_make_way()) co_await channel_->make_way();
+  co_return took(*done);
 }
 
 Awaitable<bool> ServerExchange::finish(std::string_view last) {

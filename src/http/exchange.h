@@ -73,6 +73,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void call_on_gone_soon();
   std::string make_head(int status, const Headers& headers, Framing framing, std::size_t length);
   Awaitable<bool> send(Channel::Parts parts);
+  bool took(Io io);
   bool may_send() const { return !gone_ && channel_->open(); }
 
   const std::shared_ptr<ServerCore> core_;

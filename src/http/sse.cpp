@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::size_t kBlockMax = 1 << 20;
 
+bool is_blank(std::string_view line) { return line.empty() || line == "\r"; }
+
 }  // namespace
 
 Headers event_stream_headers() {
@@ -31,35 +33,48 @@ std::string sse_comment(std::string_view text) {
 }
 
 // A block ends after a line of nothing; lines end with LF or CRLF, which may mix. Whole blocks
-// inside `bytes` are handed out in place; only a part of a block is copied.
+// inside `bytes` are handed out in place; only what is cut by a border is copied.
 bool SseSplitter::feed(std::string_view bytes,
                        const std::function<void(std::string_view block)>& on_block) {
-  const bool joined = !buffer_.empty();
-  if (joined) buffer_.append(bytes);
-  const std::string_view text = joined ? std::string_view(buffer_) : bytes;
-  std::size_t block = 0;        // begin of the block being read
-  std::size_t line = line_;     // begin of the line being read
-  std::size_t from = scanned_;  // no LF in [line, from)
-  bool fits = true;
+  if (!buffer_.empty() && !complete(bytes, on_block)) return false;
+  std::size_t block = 0;  // begin of the block being read
+  std::size_t line = 0;   // begin of the line being read
   while (true) {
-    const std::size_t lf = text.find('\n', from);
+    const std::size_t lf = bytes.find('\n', line);
     if (lf == std::string_view::npos) break;
-    const std::string_view content = text.substr(line, lf - line);
-    line = from = lf + 1;
-    if (!content.empty() && content != "\r") continue;
-    if (line - block > kBlockMax) fits = false;
-    if (!fits) break;
-    on_block(text.substr(block, line - block));
+    const bool blank = is_blank(bytes.substr(line, lf - line));
+    line = lf + 1;
+    if (!blank) continue;
+    if (line - block > kBlockMax) return false;
+    on_block(bytes.substr(block, line - block));
     block = line;
   }
-  if (!fits || text.size() - block > kBlockMax) return false;
-  if (joined) {
-    buffer_.erase(0, block);
-  } else {
-    buffer_.assign(text.substr(block));
-  }
+  if (block == bytes.size()) return true;
+  if (bytes.size() - block > kBlockMax) return false;
+  buffer_.append(bytes.substr(block));
   line_ = line - block;
-  scanned_ = buffer_.size();
+  return true;
+}
+
+// Takes from `bytes` what the kept part of a block lacks: all of them where its end is not there.
+bool SseSplitter::complete(std::string_view& bytes,
+                           const std::function<void(std::string_view block)>& on_block) {
+  while (!bytes.empty()) {
+    const std::size_t lf = bytes.find('\n');
+    const std::size_t taken = lf == std::string_view::npos ? bytes.size() : lf + 1;
+    if (buffer_.size() + taken > kBlockMax) return false;
+    buffer_.append(bytes.substr(0, taken));
+    bytes.remove_prefix(taken);
+    if (lf == std::string_view::npos) return true;
+    const std::size_t end = buffer_.size();
+    const std::string_view content = std::string_view(buffer_).substr(line_, end - 1 - line_);
+    line_ = end;
+    if (!is_blank(content)) continue;
+    on_block(buffer_);
+    buffer_.clear();
+    line_ = 0;
+    return true;
+  }
   return true;
 }
 

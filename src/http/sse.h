@@ -25,9 +25,11 @@ class SseSplitter {
   bool empty() const { return buffer_.empty(); }  // no part of a block is left
 
  private:
-  std::string buffer_;       // begins with the block being read
-  std::size_t line_ = 0;     // where its last line begins
-  std::size_t scanned_ = 0;  // no line end between line_ and here
+  bool complete(std::string_view& bytes,
+                const std::function<void(std::string_view block)>& on_block);
+
+  std::string buffer_;    // a part of a block
+  std::size_t line_ = 0;  // where its last line, which has no end yet, begins
 };
 
 // The joined `data:` lines of a block; empty when it has none.

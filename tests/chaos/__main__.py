@@ -1,6 +1,9 @@
 """Faults in a random order, from a seed, against the real program and model, while clients check every answer.
 
-  python tests/chaos [--seed N] [--minutes N | --seconds N] [--every S] [--show]
+  python tests/chaos [--schedule NAME] [--seed N] [--minutes N | --seconds N] [--every S] [--show]
+
+Schedules: all (everything, in a random order), kills (kill -9 of a random replica of three every 3 s), hangs (SIGSTOP
+of one every 8 s).
 """
 
 import argparse
@@ -20,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import schedule  # noqa: E402
 from faults import Faults  # noqa: E402
-from fleet import Fleet  # noqa: E402
+from fleet import STEADY_ENVIRONMENT, Fleet  # noqa: E402
 from ledger import Ledger  # noqa: E402
 from support import wait_until  # noqa: E402
 from users import Crowd, User  # noqa: E402
@@ -34,7 +37,8 @@ def options_of(arguments):
     parser.add_argument("--seed", type=int, help="default: 1, and with --minutes another one each time")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--every", type=float, default=3, help="seconds from a fault to the next, in the mean")
+    parser.add_argument("--schedule", choices=["all", *schedule.STEADY], default="all")
+    parser.add_argument("--every", type=float, help="seconds from a fault to the next; of all: in the mean, default 3")
     parser.add_argument("--show", action="store_true", help="print the schedule only")
     options = parser.parse_args(arguments)
     if options.seed is None:
@@ -42,6 +46,12 @@ def options_of(arguments):
     if options.minutes is not None:
         options.seconds = options.minutes * 60
     return options
+
+
+def make_events(options):
+    if options.schedule == "all":
+        return schedule.make(options.seed, options.seconds, options.every or 3)
+    return schedule.make_steady(options.schedule, options.seed, options.seconds, options.every)
 
 
 def make_users(fleet, seed):
@@ -108,17 +118,25 @@ def judge(promises, fleet, users, ledger, stuck):
     promises.hold("no log has a prompt or a key", not told and logs_of(fleet.folder), ", ".join(told))
 
 
+def judge_steady(promises, ledger, events):
+    """A schedule that hits nobody shows nothing; and the gateway was always there: nothing is excused."""
+    hit = ledger.counts["runners killed"] + ledger.counts["processes stopped"]
+    promises.hold("nearly all faults hit a replica", hit >= 0.9 * events > 0, f"{hit} of {events}")
+    promises.hold("no request has an excuse", not ledger.excused, str(dict(ledger.excused)))
+
+
 def play(options, folder):
     ledger, promises = Ledger(), Promises()
     began = time.monotonic()
-    fleet = Fleet(folder)
+    fleet = Fleet(folder, None if options.schedule == "all" else STEADY_ENVIRONMENT)
+    events = make_events(options)
     try:
         users = make_users(fleet, options.seed)
         pool = fleet.server.pool()
         print(f"three replicas, {len(users) * len(users[0].questions)} answers are known; exact_resume: "
               f"{pool['exact_resume']}; after {time.monotonic() - began:.0f} s", flush=True)
         crowd = Crowd(fleet, users, options.seed, ledger, pool["exact_resume"])
-        faults = Faults(fleet, schedule.make(options.seed, options.seconds, options.every), crowd.ask_many, ledger)
+        faults = Faults(fleet, events, crowd.ask_many, ledger)
         crowd.start()
         faults.run(options.seconds)
         print("the faults are over", flush=True)
@@ -127,6 +145,8 @@ def play(options, folder):
         stuck = whole_again(fleet)
         ledger.show()
         judge(promises, fleet, users, ledger, stuck)
+        if options.schedule != "all":
+            judge_steady(promises, ledger, len(events))
         runners = fleet.runners() + fleet.agents()
         promises.hold("Ctrl-C ends it with 0", fleet.stop() == 0)
         try:
@@ -149,7 +169,7 @@ def end_all(fleet):
 
 def main():
     options = options_of(sys.argv[1:])
-    events = schedule.make(options.seed, options.seconds, options.every)
+    events = make_events(options)
     print(f"seed {options.seed}, {options.seconds:.0f} s, {len(events)} faults", flush=True)
     if options.show:
         print(*events, sep="\n")
@@ -158,7 +178,9 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="flotilla-chaos-", dir=os.environ.get("TMPDIR")))
     promises, ledger = play(options, folder)
     if promises.failed:
-        print(f"again: ./test chaos --seed {options.seed} --seconds {options.seconds:.0f} --every {options.every:g}")
+        every = f" --every {options.every:g}" if options.every else ""
+        print(f"again: ./test chaos --schedule {options.schedule} --seed {options.seed} --seconds {options.seconds:.0f}"
+              f"{every}")
         print(f"its logs are in {folder}")
     else:
         shutil.rmtree(folder)

@@ -70,6 +70,7 @@ class Faults:
 
     def _pause(self, pid, seconds):
         if pid is not None and self.fleet.signal(pid, signal.SIGSTOP):
+            self.ledger.count("processes stopped")
             self._after(seconds, lambda: self.fleet.signal(pid, signal.SIGCONT))
 
     # Runners.
@@ -82,8 +83,8 @@ class Faults:
 
     def _signal_runner(self, event, number):
         pid = self._pick(self.fleet.runners(), event)
-        if pid is not None:
-            self.fleet.signal(pid, number)
+        if pid is not None and self.fleet.signal(pid, number):
+            self.ledger.count("runners killed")
 
     def kill_all_runners(self, _):
         for pid in self.fleet.runners():

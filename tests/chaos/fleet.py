@@ -11,14 +11,16 @@ from support import ALIAS, Server, wait_until
 NODES = ("local-1", "local-2", "local-3")
 CONTEXT = 512
 ENVIRONMENT = {"REPLICA_BACKOFF_MIN_S": "0.3", "REPLICA_BACKOFF_MAX_S": "2"}
+STEADY_ENVIRONMENT = {"REPLICA_BACKOFF_MIN_S": "1", "REPLICA_BACKOFF_MAX_S": "2"}
 # What a request may have been on its way before a signal and yet not be read.
 UNREAD_S = 0.5
 
 
 class Fleet:
-    def __init__(self, folder):
+    def __init__(self, folder, environment=None):
         self.folder = folder
-        self.server = Server(folder, environment=ENVIRONMENT)
+        self.environment = environment or ENVIRONMENT
+        self.server = Server(folder, environment=self.environment)
         self.lock = threading.Lock()
         self.away = []  # [sudden, since, until or None]
         self.reloads = []  # [since, until or None]
@@ -46,7 +48,7 @@ class Fleet:
         return span
 
     def _returns(self, span):
-        self.server = Server(self.folder, port=self.server.port, environment=ENVIRONMENT)
+        self.server = Server(self.folder, port=self.server.port, environment=self.environment)
         with self.lock:
             span[2] = time.monotonic()
 

@@ -66,3 +66,16 @@ def make(seed, seconds, every):
         lasts = chance.uniform(*kind.lasts)
         free_at[name] = at + lasts + kind.apart
         events.append(Event(at, name, chance.randrange(1 << 30), lasts))
+
+
+# One kind of fault alone, at a steady pace: what, and seconds from one to the next. A hang is found after 5 s.
+STEADY = {"kills": ("kill_runner", 3.0), "hangs": ("hang_runner", 8.0)}
+
+
+def make_steady(name, seed, seconds, every=None):
+    """The same fault every `every` seconds, each time to a replica by chance."""
+    fault, usual = STEADY[name]
+    every = every or usual
+    chance = random.Random(f"{name} {seed}")
+    times = [number * every for number in range(1, int(seconds / every) + 1)]
+    return [Event(at, fault, chance.randrange(1 << 30), 0.0) for at in times if at < seconds]

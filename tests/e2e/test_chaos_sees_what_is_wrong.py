@@ -57,3 +57,13 @@ def test_a_seed_gives_its_schedule_again():
     for event in events:
         assert event.at >= ends.get(event.fault, 0), event
         ends[event.fault] = event.at + event.lasts + schedule.KINDS[event.fault].apart
+
+
+@pytest.mark.parametrize("name, count", [("kills", 99), ("hangs", 37)])
+def test_a_steady_schedule_does_one_thing_at_its_pace(name, count):
+    fault, every = schedule.STEADY[name]
+    events = schedule.make_steady(name, 3, 300)
+    assert events == schedule.make_steady(name, 3, 300) != schedule.make_steady(name, 4, 300)
+    assert len(events) == count and {event.fault for event in events} == {fault}
+    assert [event.at for event in events] == [every * (number + 1) for number in range(count)]
+    assert {event.pick % 3 for event in events} == {0, 1, 2}

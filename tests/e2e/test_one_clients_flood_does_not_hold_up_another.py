@@ -20,9 +20,9 @@ def server(tmp_path_factory):
 class Client:
     """Asks from an address or with a key of its own, many at once; `finished` grows as answers end."""
 
-    def __init__(self, server, finished, name, address="127.0.0.1", key=None):
+    def __init__(self, server, finished, name, address="127.0.0.1", key=None, model=ALIAS):
         self.where = urllib.parse.urlparse(server.url)
-        self.finished, self.name, self.address, self.key = finished, name, address, key
+        self.finished, self.name, self.address, self.key, self.model = finished, name, address, key, model
         self.threads = []
 
     def ask(self, count, tokens=12):
@@ -36,12 +36,12 @@ class Client:
                                                 source_address=(self.address, 0))
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         connection.request("POST", "/v1/chat/completions", headers=headers, body=json.dumps({
-            "model": ALIAS, "max_tokens": tokens, "ignore_eos": True,
+            "model": self.model, "max_tokens": tokens, "ignore_eos": True,
             "messages": [{"role": "user", "content": f"Story {number} of {self.name}, please."}]}))
         answer = connection.getresponse()
         body = json.loads(answer.read())
         connection.close()
-        self.finished.append((self.name, answer.status, body))
+        self.finished.append((self.name, answer.status, body, answer.headers["x-request-id"]))
 
     def wait(self):
         for thread in self.threads:
@@ -88,6 +88,34 @@ def test_keys_get_shares_by_their_weights(server):
     heavy.wait()
     behind = 40 - ended_of(finished, "light")
     light.wait()
-    assert all(status == 200 for _, status, _ in finished)
+    assert all(status == 200 for _, status, *_ in finished)
     # Three of the heavy for one of the light: 13 of 40, and what lies in the replica.
     assert 16 <= behind <= 33, f"{40 - behind} of the light one's 40 ended before the heavy one's 40"
+
+
+def first_tokens(server, crowd_asks, asks=16):
+    """Milliseconds to the first token of who asks `asks` times beside one who asked `crowd_asks` times before."""
+    finished = []
+    crowd = Client(server, finished, "crowd", model="synthetic")
+    other = Client(server, finished, "other", "127.0.0.2", model="synthetic")
+    crowd.ask(crowd_asks)
+    pool = lambda: server.pool("synthetic")  # noqa: E731
+    wait_until("all of the crowd's have come",
+               lambda: pool()["in_flight"] + pool()["queue_depth"] + len(finished) >= crowd_asks, 30)
+    other.ask(asks)
+    other.wait()
+    crowd.wait()
+    assert all(entry[1] == 200 for entry in finished), finished[:3]
+    return sorted(server.get_json("/admin/requests/" + request_id)["ttft_ms"]
+                  for name, _, _, request_id in finished if name == "other")
+
+
+def test_a_crowd_of_200_costs_at_most_twice_the_first_token_of_an_equal(start):
+    server = start(Server, environment={"FLOTILLA_SYNTHETIC_STEP_US": "40000"})
+    server.put_cluster(1)
+    status, answer = server.admin("POST", "/clusters/local/load", {"model": "synthetic", "batch": True})
+    assert status == 200, answer
+    equal = first_tokens(server, 16)
+    crowded = first_tokens(server, 200)
+    print(f"beside an equal {equal[8]:.0f} ms, at most {equal[-1]:.0f}; beside 200 {crowded[8]:.0f}, {crowded[-1]:.0f}")
+    assert crowded[8] <= 2 * equal[8] and crowded[-1] <= 2 * equal[-1], (equal, crowded)

@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 
 import pytest
 from support import ALIAS, Server, Stream, wait_until
@@ -85,3 +86,17 @@ def test_what_somebody_did_is_told_and_not_again(shared, followed):
     states = len(followed.told[""])
     wait_until("two more states", lambda: len(followed.told[""]) >= states + 2, 10)
     assert len(followed.told["audit"]) == told
+
+
+def test_many_changes_are_told_at_most_ten_times_a_second(shared, followed):
+    wait_until("the first state", lambda: followed.last(""), 10)
+    nodes = [{"id": node, "threads": 1} for node in ("local-1", "local-2")]  # as they are
+    before, began, changes = len(followed.told[""]), time.monotonic(), 0
+    while time.monotonic() < began + 3:
+        changes += 1
+        status, answer = shared.admin("PUT", "/clusters/local", {"label": f"name {changes}", "nodes": nodes})
+        assert status == 200, answer
+    wait_until("the last", lambda: followed.last("")["clusters"][0]["label"] == f"name {changes}", 10)
+    told = len(followed.told[""]) - before
+    assert changes > 60, "more than can be told"
+    assert 5 <= told <= 10 * (time.monotonic() - began) + 2, (told, changes)
