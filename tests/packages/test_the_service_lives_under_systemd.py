@@ -9,7 +9,7 @@ import time
 import pytest
 
 from machine import Booted
-from support import wait_until
+from support import MODEL, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +56,8 @@ def test_a_restart_of_the_service_loads_nothing_again(booted):
                booted.run("flotilla", "cluster", "list").returncode == 0)
     first = property_of(booted, "MainPID")
     assert booted.run("ps", "-o", "user=", "-p", first).stdout.strip() == "flotilla"
-    (model,) = booted.run("sh", "-c", "echo /mnt/models/*.gguf").stdout.split()
     flotilla(booted, "cluster", "add", "lab", "--node", "lab-1")
-    flotilla(booted, "load", "lab", model, "--batch")
+    flotilla(booted, "load", "lab", f"/mnt/models/{MODEL.name}", "--batch")
     before = runners(booted)
     assert len(before) == 1 and status(booted)["replicas"][0]["resident_bytes"] > 0
     assert booted.run("systemctl", "restart", "flotilla").returncode == 0
