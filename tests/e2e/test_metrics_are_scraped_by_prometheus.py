@@ -124,6 +124,43 @@ def test_the_grafana_dashboard_asks_for_what_there_is(server):
     assert asked and asked <= there, asked - there
 
 
+def series(server):
+    """Names with their labels, without values."""
+    _, _, text = server.call("GET", "/metrics")
+    return {line.rpartition(" ")[0] for line in text.splitlines() if line and not line.startswith("#")}
+
+
+def test_names_and_kinds_are_as_prometheus_wants_them(server):
+    ask(server.sdk(), "Hello", max_tokens=4)
+    _, _, text = server.call("GET", "/metrics")
+    done = subprocess.run([TOOLS / "promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0 and done.stdout + done.stderr == "", done.stdout + done.stderr
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)", text, re.M))
+    for figure in ("time_to_first_token", "inter_token", "queue", "step", "request"):
+        assert kinds[f"flotilla_{figure}_seconds"] == "histogram", figure
+    assert kinds["flotilla_batch_width"] == "histogram"
+
+
+def test_what_clients_write_makes_no_series(server):
+    def ask_for(number):
+        body = {"model": f"nobody-{number}", "user": f"user-{number}", "messages": [{"role": "user", "content": "x"}]}
+        headers = {"User-Agent": f"agent-{number}", "x-session-id": f"session-{number}", "x-request-id": f"id-{number}"}
+        assert server.call("POST", "/v1/chat/completions", body, headers)[0] == 404
+        body |= {"model": ALIAS, "max_tokens": 1}
+        assert server.call("POST", "/v1/chat/completions", body, headers)[0] == 200
+
+    for number in range(6):  # every replica has had one
+        ask_for(number)
+    before = series(server)
+    for number in range(6, 40):
+        ask_for(number)
+    assert series(server) - before == set()
+    labels = {name for one in before for name in re.findall(r'[{,](\w+)="', one)}
+    assert labels == {"pool", "replica", "code", "le", "version"}
+    assert not [one for one in before if "nobody" in one]
+
+
 def test_metrics_are_not_for_everybody(start, tmp_path):
     token = tmp_path / "token"
     token.write_text("a-long-token\n")
