@@ -40,6 +40,19 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def headings(page):
+    """What a link may name behind its #."""
+    found = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_links_to_a_part_of_a_page_lead_there():
+    for page in PAGES:
+        for target, part in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert part in headings(there), f"{page.name}: {target}#{part}"
+
+
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs/index.md").read_text()
     for page in PAGES:
