@@ -1,5 +1,5 @@
-"""Blocks of the documentation that are marked `run` are run, page by page, on a server of their own, with the files that
-a page shows (`yaml run NAME`); what the pages name is there."""
+"""Blocks of the documentation that are marked `run` are run, page by page, on a server of their own, with the files
+that a page shows (`yaml run NAME`); what the pages name is there."""
 
 import functools
 import os
@@ -109,7 +109,8 @@ def test_flags_that_the_pages_name_are_there():
                 flag = word.partition("=")[0]
                 if re.fullmatch(r"--[a-z][a-z-]*", flag):
                     seen += 1
-                    assert re.search(rf"(?:^|[\s,]){flag}\b", help_of(*path)), f"{page.name}: flotilla {' '.join(words)}"
+                    there = re.search(rf"(?:^|[\s,]){flag}\b", help_of(*path))
+                    assert there, f"{page.name}: flotilla {' '.join(words)}"
     assert seen > 40, seen
 
 

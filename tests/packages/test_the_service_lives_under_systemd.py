@@ -67,6 +67,18 @@ def test_a_restart_of_the_service_loads_nothing_again(booted):
     assert doctor.returncode == 0, doctor.stdout
 
 
+def test_an_upgrade_loads_nothing_again_and_keeps_what_was_set(booted, deb):
+    first, before = property_of(booted, "MainPID"), runners(booted)
+    assert before and booted.run("sh", "-c", "echo '# ours' >>/etc/flotilla/flotilla.yaml").returncode == 0
+    key = booted.run("cat", "/etc/flotilla/ssh/id_ed25519.pub").stdout
+    done = booted.run("dpkg", "-i", f"/mnt/packages/{deb.name}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    wait_until("its replica serves", lambda: status(booted)["replicas"][0]["live"])
+    assert property_of(booted, "MainPID") != first and runners(booted) == before
+    assert "# ours" in booted.run("cat", "/etc/flotilla/flotilla.yaml").stdout
+    assert booted.run("cat", "/etc/flotilla/ssh/id_ed25519.pub").stdout == key != ""
+
+
 def test_it_is_started_with_the_machine(booted):
     assert booted.run("systemctl", "is-enabled", "flotilla").stdout.strip() == "enabled"
 
