@@ -89,6 +89,14 @@ def test_a_file_is_moved_away_at_its_size(server):
     assert len(sizes) > 2 and max(sizes) <= 4096, sizes
 
 
+def test_no_more_files_are_kept_than_was_said(start, tmp_path):
+    server = start(Server, "--log-file", tmp_path / "kept.log", "--log-file-bytes", "4096", "--log-files", "2")
+    ids = [send(server, model=f"nobody-{number}") for number in range(150)]
+    kept = sorted(tmp_path.glob("kept*.log"))
+    assert [file.name for file in kept] == ["kept.1.log", "kept.2.log", "kept.log"]
+    assert ids[-1] in kept[-1].read_text() and not any(ids[0] in file.read_text() for file in kept)
+
+
 @pytest.mark.parametrize("sent, shown", [
     (PARENT, PARENT),
     ("cc" + PARENT[2:] + "-more", PARENT),
