@@ -84,4 +84,5 @@ def test_it_is_removed_and_purged(installed):
     assert done.returncode == 0, done.stderr
     assert installed.run("test", "-e", "/var/lib/flotilla").returncode == 1
     assert installed.run("test", "-e", "/etc/flotilla/ssh").returncode == 1
+    assert installed.run("test", "-L", "/etc/systemd/system/multi-user.target.wants/flotilla.service").returncode == 1
 

@@ -88,3 +88,20 @@ def test_what_ends_by_itself_is_started_again(booted):
     assert booted.run("kill", "-KILL", first).returncode == 0
     wait_until("it is back", lambda: property_of(booted, "MainPID") not in ("0", first) and
                booted.run("flotilla", "cluster", "list").returncode == 0)
+
+
+def test_removed_and_installed_again_it_serves_what_it_served(booted, deb):
+    assert booted.run("dpkg", "--remove", "flotilla").returncode == 0
+    assert property_of(booted, "ActiveState") == "inactive"
+    done = booted.run("dpkg", "-i", f"/mnt/packages/{deb.name}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert booted.run("systemctl", "is-enabled", "flotilla").stdout.strip() == "enabled"
+    wait_until("its replica serves", lambda: booted.run("flotilla", "cluster", "list").returncode == 0 and
+               status(booted)["replicas"][0]["live"])
+
+
+def test_one_that_was_disabled_is_not_started_by_an_upgrade(booted, deb):
+    assert booted.run("systemctl", "disable", "--now", "flotilla").returncode == 0
+    assert booted.run("dpkg", "-i", f"/mnt/packages/{deb.name}").returncode == 0
+    assert property_of(booted, "ActiveState") == "inactive"
+    assert booted.run("systemctl", "is-enabled", "flotilla").stdout.strip() == "disabled"
