@@ -6,4 +6,6 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   set(CPACK_INSTALL_PREFIX /usr)
 else()
   set(CPACK_COMPONENTS_ALL program libraries)
+  # What is unpacked lies in one folder.
+  set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
 endif()

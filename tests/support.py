@@ -170,9 +170,13 @@ class SlowBody:
 
 
 class Runner(Process, Talks):
-    """`flotilla runner` on a TCP port; one thread where nothing else is said, since several tests run at once."""
+    """`flotilla runner` on a TCP port; one thread where nothing else is said, since several tests run at once. `./test
+    gpu` says in FLOTILLA_GPU_LAYERS how many layers are on the GPU."""
 
     def __init__(self, folder, *arguments, environment=None):
+        layers = os.environ.get("FLOTILLA_GPU_LAYERS")
+        if layers and "--gpu-layers" not in arguments and "--synthetic" not in arguments:
+            arguments = ("--gpu-layers", layers, *arguments)
         if "--threads" not in arguments:
             arguments = ("--threads", "1", *arguments)
         super().__init__(["runner", "--port", "0", "--host", "127.0.0.1", *arguments], folder / "runner.log",

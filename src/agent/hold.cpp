@@ -116,7 +116,9 @@ Awaitable<std::optional<Hold::Attached>> Hold::next() {
     if (state_id == nullptr || !*state_id) continue;
     if (**state_id != state_id_) {
       const std::string frame = api::encode_frame(api::AgentEvent{
-          api::AgentRefused{fmt::format("this machine's run directory is held by {}", holder_)}});
+          api::AgentRefused{fmt::format("this machine's run directory is held by {}; end that "
+                                        "server, or take this node out of one of the two",
+                                        holder_)}});
       pause.expires_after(kFirstFrameLimit);
       co_await (boost::asio::async_write(socket, boost::asio::buffer(frame), kAwait) ||
                 pause.async_wait(kAwait));

@@ -142,8 +142,11 @@ TEST_F(Diagnosis, AFlotillaOfAnotherPlatform) {
 }
 TEST_F(Diagnosis, AMachineThatIsAnothersAlready) {
   facts_.nodes[0].state = "down";
-  facts_.nodes[0].reason = "held by gateway 0123 (pid 7); end that one first";
-  expect_only("failure a link: held by gateway 0123 (pid 7)", "end that one first");
+  facts_.nodes[0].reason =
+      "this machine's run directory is held by the agent with pid 7 of gateway 0123; end that "
+      "server, or take this node out of one of the two";
+  expect_only("failure a link: this machine's run directory is held by the agent with pid 7",
+              "-> end that server, or take this node out");
 }
 TEST_F(Diagnosis, AReasonWithoutARemedySendsToTheMachine) {
   facts_.nodes[0].state = "down";

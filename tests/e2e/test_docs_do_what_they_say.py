@@ -1,8 +1,10 @@
-"""Blocks of the documentation that are marked `run` are run, page by page, on a server of their own; what the pages name
-is there."""
+"""Blocks of the documentation that are marked `run` are run, page by page, on a server of their own, with the files
+that a page shows (`yaml run NAME`); what the pages name is there."""
 
+import functools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -11,7 +13,8 @@ import pytest
 from support import BINARY, MODEL, ROOT, Server, run_command
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-BLOCK = re.compile(r"^```sh run\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^ *```sh run\n(.*?)^ *```$", re.M | re.S)
+FILE = re.compile(r"^```yaml run (\S+)\n(.*?)^```$", re.M | re.S)
 
 
 def blocks(page):
@@ -25,6 +28,9 @@ def test_blocks_of_a_page_run(page, start, tmp_path):
     server = start(Server)
     script = "\n".join(["set -euxo pipefail", *blocks(page)])
     script = script.replace("http://127.0.0.1:8000", server.url).replace(f"/models/{MODEL.name}", str(MODEL))
+    for name, text in FILE.findall(page.read_text()):
+        (tmp_path / name).write_text(text)
+        assert name in script, f"{name} is shown and no block uses it"
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "flotilla").symlink_to(BINARY)
@@ -40,6 +46,19 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def headings(page):
+    """What a link may name behind its #."""
+    found = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_links_to_a_part_of_a_page_lead_there():
+    for page in PAGES:
+        for target, part in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert part in headings(there), f"{page.name}: {target}#{part}"
+
+
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs/index.md").read_text()
     for page in PAGES:
@@ -51,6 +70,48 @@ def test_commands_that_the_pages_name_are_there():
     for page in PAGES:
         named = set(re.findall(r"(?:^|`)\s*flotilla ([a-z]+)\b", page.read_text(), re.M)) - {"program"}
         assert named <= commands, f"{page.name}: {named - commands}"
+
+
+def commands_of(page):
+    """Words of each command of ours that a block or a line of text shows."""
+    text = page.read_text()
+    shown = re.findall(r"^ *```sh[^\n]*\n(.*?)^ *```$", text, re.M | re.S)
+    lines = [line for block in shown for line in block.replace("\\\n", " ").splitlines()]
+    lines += [code.replace("\n", " ") for code in re.findall(r"`([^`]*\bflotilla [^`]*)`", re.sub(
+        r"^ *```.*?^ *```$", "", text, flags=re.M | re.S))]
+    for line in lines:
+        for part in re.split(r"&&|\||;|\$\(", line.partition(" #")[0]):
+            found = re.search(r"(?:^|[\s/])flotilla ((?:[a-z]|--).*)", part)
+            if found and not re.match(r"[a-z]+:", found[1]):
+                yield shlex.split(found[1].replace("'", "").replace('"', ""))
+
+
+@functools.cache
+def help_of(*path):
+    done = run_command(*path, "--help")
+    assert done.returncode == 0, (path, done.stderr)
+    return done.stdout
+
+
+def test_flags_that_the_pages_name_are_there():
+    seen = 0
+    for page in PAGES:
+        if page.name == "architecture.md":  # names what programs of ours say to each other, too
+            continue
+        for words in commands_of(page):
+            path = []
+            for word in words:
+                below = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", help_of(*path), re.M)
+                if not below or not re.search(rf"^  {re.escape(word)}\s", below[1], re.M):
+                    break
+                path.append(word)
+            for word in words:
+                flag = word.partition("=")[0]
+                if re.fullmatch(r"--[a-z][a-z-]*", flag):
+                    seen += 1
+                    there = re.search(rf"(?:^|[\s,]){flag}\b", help_of(*path))
+                    assert there, f"{page.name}: flotilla {' '.join(words)}"
+    assert seen > 40, seen
 
 
 def test_the_table_of_knobs_is_whole(shared):

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -39,12 +40,20 @@ class Prometheus:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)["data"]
 
+    def result(self, expression):
+        """All series that the expression gives."""
+        try:
+            return self.get("query", query=expression)["result"]
+        except urllib.error.HTTPError as error:
+            if error.code == 400:
+                raise AssertionError(error.read()) from error
+            return []  # it is still starting
+        except OSError:
+            return []
+
     def value(self, expression):
         """Of the one series that the expression gives; None without any."""
-        try:
-            found = self.get("query", query=expression)["result"]
-        except OSError:
-            return None  # it is still starting
+        found = self.result(expression)
         assert len(found) <= 1, found
         return float(found[0]["value"][1]) if found else None
 
@@ -80,7 +89,8 @@ def test_what_happened_is_counted_and_every_alert_can_be_read(server, prometheus
     assert prometheus.value(f"sum(flotilla_queue_seconds_count{pool})") == 3
     assert prometheus.value(f"sum(flotilla_prompt_tokens_total{pool})") > 60
     for figure in ("time_to_first_token_seconds_count", "inter_token_seconds_count", "queue_seconds_count",
-                   "step_seconds_count", "batch_width_count", "generated_tokens_total", "cached_prompt_tokens_total",
+                   "step_seconds_count", "batch_width_count", "prompt_tokens_total", "generated_tokens_total",
+                   "cached_prompt_tokens_total", "replica_prompt_tokens_total", "replica_generated_tokens_total",
                    "replica_restarts_total", "session_store_disk_bytes"):
         by = prometheus.value(f'count(count by (pool, replica) (flotilla_{figure}{{pool="{ALIAS}",replica=~"local-.+"}}))')
         assert by, f"flotilla_{figure} is not told by pool and replica"
@@ -122,6 +132,56 @@ def test_the_grafana_dashboard_asks_for_what_there_is(server):
     asked = set(re.findall(r"\b((?:flotilla|process)_\w+?)(?:_bucket|_sum|_count)?(?=[{\[ ),\"\\])", board))
     asked -= {"flotilla_failovers_total"}  # there once a replica is lost with a request in it
     assert asked and asked <= there, asked - there
+
+
+def test_each_panel_of_the_grafana_dashboard_shows_something(server, prometheus):
+    for number in range(4):
+        ask(server.sdk(), f"Count to {number}", max_tokens=8, extra_body={"ignore_eos": True})
+    board = json.loads((ROOT / "deploy/grafana-dashboard.json").read_text())
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            if "flotilla_failovers_total" in target["expr"]:
+                continue  # there once a replica is lost with a request in it
+            expression = target["expr"].replace("$pool", ".*").replace("$__rate_interval", "1m")
+            wait_until(f"{panel['title']}: {expression}", lambda: prometheus.result(expression))  # noqa: B023
+
+
+def series(server):
+    """Names with their labels, without values."""
+    _, _, text = server.call("GET", "/metrics")
+    return {line.rpartition(" ")[0] for line in text.splitlines() if line and not line.startswith("#")}
+
+
+def test_names_and_kinds_are_as_prometheus_wants_them(server):
+    ask(server.sdk(), "Hello", max_tokens=4)
+    _, _, text = server.call("GET", "/metrics")
+    done = subprocess.run([TOOLS / "promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0 and done.stdout + done.stderr == "", done.stdout + done.stderr
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)", text, re.M))
+    for figure in ("time_to_first_token", "inter_token", "queue", "step", "request"):
+        assert kinds[f"flotilla_{figure}_seconds"] == "histogram", figure
+    assert kinds["flotilla_batch_width"] == "histogram"
+
+
+def test_what_clients_write_makes_no_series(server):
+    def ask_for(number):
+        body = {"model": f"nobody-{number}", "user": f"user-{number}", "messages": [{"role": "user", "content": "x"}]}
+        headers = {"User-Agent": f"agent-{number}", "x-session-id": f"session-{number}", "x-request-id": f"id-{number}"}
+        assert server.call("POST", "/v1/chat/completions", body, headers)[0] == 404
+        body |= {"model": ALIAS, "max_tokens": 1}
+        assert server.call("POST", "/v1/chat/completions", body, headers)[0] == 200
+
+    for number in range(6):  # every replica has had one
+        ask_for(number)
+    before = series(server)
+    for number in range(6, 40):
+        ask_for(number)
+    assert series(server) - before == set()
+    labels = {name for one in before for name in re.findall(r'[{,](\w+)="', one)}
+    assert labels == {"pool", "replica", "code", "le", "version"}
+    assert not [one for one in before if "nobody" in one]
 
 
 def test_metrics_are_not_for_everybody(start, tmp_path):

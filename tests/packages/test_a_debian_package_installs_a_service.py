@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from machine import Service
-from support import ALIAS, wait_until
+from support import ALIAS, MODEL, wait_until
 
 UNIT = "/usr/lib/systemd/system/flotilla.service"
 # systemd-analyze's measure of what a broken-in service could do: 100 = anything.
@@ -68,8 +68,7 @@ def test_its_command_serves_as_its_user_and_a_restart_keeps_the_runners(installe
         return json.loads(installed.run("python3", "-c", code).stdout)["pools"][0]
 
     flotilla("cluster", "add", "lab", "--node", "lab-1")
-    (model,) = installed.run("sh", "-c", "echo /mnt/models/*.gguf").stdout.split()
-    flotilla("load", "lab", model, "--batch")
+    flotilla("load", "lab", f"/mnt/models/{MODEL.name}", "--batch")
     assert status()["alias"] == ALIAS and status()["replicas"][0]["live"]
     assert first.stop(signal.SIGTERM) == 0, first.log.read_text()
     second = Service(installed, command, tmp_path / "second.log")
@@ -85,4 +84,5 @@ def test_it_is_removed_and_purged(installed):
     assert done.returncode == 0, done.stderr
     assert installed.run("test", "-e", "/var/lib/flotilla").returncode == 1
     assert installed.run("test", "-e", "/etc/flotilla/ssh").returncode == 1
+    assert installed.run("test", "-L", "/etc/systemd/system/multi-user.target.wants/flotilla.service").returncode == 1
 
