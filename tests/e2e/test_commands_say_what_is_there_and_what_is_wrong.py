@@ -1,5 +1,6 @@
 import json
 import os
+import re
 
 import pytest
 
@@ -71,12 +72,18 @@ def test_wrong_usage_is_2(arguments):
     assert done.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "runner", "cluster add", "load", "unload", "status", "bench burst", "config",
-                                     "apply", "export"])
-def test_help_has_examples(command):
-    done = run_command(*command.split(), "--help", timeout=20)
-    assert done.returncode == 0
-    assert "Example" in done.stdout and "flotilla " + command in done.stdout
+def test_the_help_of_every_command_has_examples():
+    seen, waiting = set(), [()]
+    while waiting:
+        path = waiting.pop()
+        seen.add(" ".join(path))
+        done = run_command(*path, "--help", timeout=20)
+        assert done.returncode == 0, path
+        assert "Example" in done.stdout and " ".join(("flotilla", *path)) in done.stdout, path
+        below = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", done.stdout, re.M)
+        waiting += [(*path, name) for name in re.findall(r"^  ([a-z]\S*)", below[1] if below else "", re.M)]
+    assert seen >= {"serve", "runner", "agent", "cluster add", "cluster list", "cluster remove", "load", "unload", "status",
+                    "bench burst", "version"}
 
 
 def test_version():
