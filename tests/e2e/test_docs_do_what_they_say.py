@@ -53,6 +53,18 @@ def test_commands_that_the_pages_name_are_there():
         assert named <= commands, f"{page.name}: {named - commands}"
 
 
+def test_flags_that_the_pages_give_a_command_are_in_its_help():
+    helps = {}
+    for page in PAGES:
+        for line in re.findall(r"^flotilla ([^#\n]*)", page.read_text(), re.M):
+            path = tuple(word for word in line.split()[:2] if re.fullmatch("[a-z]+", word))
+            if path not in helps:
+                helps[path] = run_command(*path, "--help").stdout
+            for flag in re.findall(r"(?<!\S)--[a-z][\w-]*", line):
+                assert f"{flag} " in helps[path].replace(",", " ") or f"{flag}\n" in helps[path], (page.name, line)
+    assert len(helps) > 15
+
+
 def test_the_table_of_knobs_is_whole(shared):
     page = (ROOT / "docs/configuration.md").read_text()
     rows = {name: (standard, applies) for name, standard, applies in
