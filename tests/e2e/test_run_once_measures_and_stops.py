@@ -77,6 +77,12 @@ def test_ctrl_c_ends_it_with_0_and_a_second_start_takes_other_options_within_sec
         assert "\x1b" not in run.said, "no bars where nobody looks at a terminal"
         (pool,) = run.get_json("/admin/clusters/local/status")["pools"]
         assert (pool["alias"], pool["batch"], pool["replicas_live"]) == ("other-model", False, 2), pool
+        # Another one there neither starts nor touches what this one serves.
+        third = subprocess.run([ROOT / "run", "--port", str(port)], text=True, capture_output=True,
+                               stdin=subprocess.DEVNULL, timeout=60, check=False)
+        assert third.returncode == 1 and f"--port {port}: another flotilla serves there" in third.stderr, third
+        (same,) = run.get_json("/admin/clusters/local/status")["pools"]
+        assert (same["alias"], same["generation"]) == ("other-model", pool["generation"])
     finally:
         ended = run.ctrl_c()
     assert ended == 0
