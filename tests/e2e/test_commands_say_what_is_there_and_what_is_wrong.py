@@ -1,10 +1,12 @@
 import json
 import os
 import re
+import signal
+import subprocess
 
 import pytest
 
-from support import ALIAS, MODEL, Server, run_command
+from support import ALIAS, BINARY, MODEL, Server, run_command
 
 
 def test_from_nothing_to_a_pool_and_back(start):
@@ -40,6 +42,25 @@ def test_from_nothing_to_a_pool_and_back(start):
     assert server.command("unload", "local").returncode == 0
     assert server.command("cluster", "remove", "local").returncode == 0
     assert server.get_json("/admin/clusters")["clusters"] == []
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=str)
+def test_status_is_watched_until_ctrl_c(shared, form):
+    watch = subprocess.Popen([BINARY, "status", "--watch", *form, "--server", shared.url], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        seen, lines = 0, []
+        while seen < 2:  # each time it tells of the pool
+            lines.append(watch.stdout.readline())
+            assert lines[-1], "it ended"
+            seen += ALIAS in lines[-1]
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(20) == 0
+    finally:
+        watch.kill()
+    assert "\x1b" not in "".join(lines), "nobody looks at a terminal"
+    if form:
+        assert [json.loads(line)["clusters"][0]["pools"][0]["alias"] for line in lines] == [ALIAS] * 2
 
 
 @pytest.mark.parametrize("arguments, named", [
