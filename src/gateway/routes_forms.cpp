@@ -123,7 +123,7 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> cal
 }
 
 Awaitable<Result<api::FormRequest>> parse_form(Service& service, forms::ParseWork work) {
-  if (work.body.size() <= kParseHere) co_return work();
+  if (work.bytes() <= kParseHere) co_return work();
   co_return co_await service.text.run(std::move(work));
 }
 
