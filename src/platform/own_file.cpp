@@ -47,11 +47,16 @@ Result<void> check_owner(const fs::path& path, std::uint32_t user) {
                           info.st_uid, path.string()));
 }
 
+// From the root down: beyond another's link in such a folder the system itself may refuse to look.
 Result<void> check_way(const fs::path& absolute, std::uint32_t user) {
-  for (fs::path at = absolute; !at.empty(); at = at.parent_path()) {
+  fs::path at;
+  for (const fs::path& part : absolute) {
+    if (part.empty()) continue;
+    at /= part;
+    if (at != at.root_path()) {
+      if (auto owner = check_owner(at, user); !owner) return owner;
+    }
     if (auto one = check_one(at); !one) return one;
-    if (at == at.root_path()) break;
-    if (auto owner = check_owner(at, user); !owner) return owner;
   }
   return {};
 }

@@ -191,7 +191,7 @@ def test_what_one_key_asked_does_not_show_to_another(server):
 
 def test_who_counts_much_holds_up_nobody_elses_counting(server):
     flood, other = make_key(server, "flood"), make_key(server, "other")
-    long = {"model": ALIAS, "messages": [{"role": "user", "content": "word " * 7_000}]}
+    long = {"model": ALIAS, "messages": [{"role": "user", "content": "word " * 8_000}]}
     ended = []
 
     def count():
