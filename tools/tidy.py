@@ -2,7 +2,7 @@
 """Holds the sources to docs/style.md: what a compiler does not see.
 
   tidy.py              the checks that fail a build: includes between folders, outside libraries, bans, dead
-                       headers, names of tests, tabs and line ends; then what is longer than good files are
+                       headers, tabs and line ends; then what is longer than good files are
   tidy.py --headers BUILD   each of our headers compiles alone, with the flags of that build folder
   tidy.py --self-test  each check finds what it is for
 """
@@ -118,7 +118,7 @@ def check_folders(sources: list[Source]):
     for source in sources:
         may = MAY_INCLUDE.get(source.folder)
         if may is None:
-            yield source.path, 1, f"folder '{source.folder}' is not in the include table of docs/style.md"
+            yield source.path, 1, f"folder '{source.folder}' is not in the include table of docs/architecture.md"
             continue
         for match in INCLUDE.finditer(source.text):
             name = match[1][1:-1]

@@ -32,9 +32,11 @@ void add_agent_command(const App& app, CommandResult& result) {
     std::vector<std::string> engine;
   };
   auto flags = std::make_shared<Flags>();
-  const auto command = app.add_subcommand(
-      "agent",
-      "Start and watch runners on this machine; started by serve, speaks on stdin and stdout");
+  const auto command = app.add_subcommand("agent",
+                                          "Starts and watches runners on this machine; started by "
+                                          "serve, speaks on stdin and stdout.\n\n"
+                                          "Example, as serve does it on another machine:\n"
+                                          "  ssh mini-a flotilla agent --state-id ID --detach");
   command.add_option("--state-id", flags->state_id, "Which gateway's runners these are");
   command.add_option("--run-dir", flags->run_dir,
                      "Lock, logs and sockets (default: agent in the state directory)");

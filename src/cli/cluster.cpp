@@ -116,7 +116,8 @@ void add_cluster_command(const App& app, CommandResult& result) {
   add_server_flags(added, flags->access);
   added.callback([flags, &result] { result.exit_code = add(*flags); });
 
-  const auto listed = cluster.add_subcommand("list", "Prints the clusters and their nodes");
+  const auto listed = cluster.add_subcommand(
+      "list", "Prints the clusters and their nodes.\n\nExample:\n  flotilla cluster list");
   add_server_flags(listed, flags->access);
   listed.callback([flags, &result] { result.exit_code = list(*flags); });
 

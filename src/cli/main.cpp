@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
   add_preflight_command(app, result);
   add_bench_command(app, result);
   add_page_commands(app, result);
-  const auto version = app.add_subcommand("version", "Prints the version");
+  const auto version =
+      app.add_subcommand("version", "Prints the version.\n\nExample:\n  flotilla version");
   version.callback([] { std::printf("flotilla %s\n", FLOTILLA_VERSION); });
   if (const auto ended = app.parse(argc, argv)) return *ended;
   return result.exit_code;

@@ -45,8 +45,12 @@ void add_replica_command(const App& app, CommandResult& result) {
   add(api::ReplicaAction::Restart,
       "Lets its requests finish, starts it anew and waits until it is ready.\n\n"
       "Example:\n  flotilla replica restart local smollm2-135m-instruct local-1");
-  add(api::ReplicaAction::Drain, "Gives it nothing new; it stays loaded until it is resumed");
-  add(api::ReplicaAction::Resume, "Gives it requests again");
+  add(api::ReplicaAction::Drain,
+      "Gives it nothing new; it stays loaded until it is resumed.\n\n"
+      "Example:\n  flotilla replica drain local smollm2-135m-instruct local-1");
+  add(api::ReplicaAction::Resume,
+      "Gives it requests again.\n\n"
+      "Example:\n  flotilla replica resume local smollm2-135m-instruct local-1");
 }
 
 }  // namespace flotilla::cli

@@ -172,6 +172,9 @@ Result<int> run_gateway(const GatewayOptions& options) {
   auto lock = platform::FileLock::acquire(
       options.state_dir / "lock",
       fmt::format("pid {}, port {}", platform::own_pid(), options.port));
+  if (!lock && lock.error().code == Code::Conflict)
+    return fail(Code::Conflict,
+                lock.error().message + "; end that server, or give this one another --state");
   if (!lock) return fail(lock.error());
   // By this agents know our runners as ours.
   const auto state_id = read_kept(options.state_dir / "state-id", 16);

@@ -69,7 +69,8 @@ void tune(stream_protocol::socket& socket, const ServerOptions& options) {
 std::unexpected<Error> listen_failed(const std::string& where, const error_code& error) {
   const bool taken = error == asio::error::address_in_use;
   return fail(taken ? Code::Conflict : Code::InvalidArgument,
-              "cannot listen on " + where + ": " + error.message());
+              "cannot listen on " + where + ": " + error.message() +
+                  (taken ? "; end what listens there, or choose another --port" : ""));
 }
 
 }  // namespace

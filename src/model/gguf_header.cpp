@@ -70,8 +70,8 @@ class Parser {
     return fail(Code::Unprocessable, fmt::format("{}: {}", name_, what));
   }
   std::unexpected<Error> cut(std::string_view where) const {
-    return refuse(
-        fmt::format("is truncated: the file ends in {} at byte {}", where, source_.size()));
+    return refuse(fmt::format("is truncated: the file ends in {} at byte {}; fetch it again", where,
+                              source_.size()));
   }
   template <class T>
   bool read(T& value) {
@@ -115,8 +115,9 @@ Result<std::string> Parser::read_name(std::string_view what) {
 
 Result<void> Parser::read_preamble() {
   std::array<char, 4> magic{};
-  if (!read(magic)) return refuse(fmt::format("is not a GGUF file ({} bytes)", source_.size()));
-  if (std::memcmp(magic.data(), "GGUF", 4) != 0) return refuse("is not a GGUF file");
+  if (!read(magic) || std::memcmp(magic.data(), "GGUF", 4) != 0)
+    return refuse(fmt::format("is not a GGUF file ({} bytes); give a model in that format, whole",
+                              source_.size()));
   if (!read(header_.version)) return cut("the version");
   if (header_.version != 2 && header_.version != 3) {
     const bool big = header_.version == 0x02000000 || header_.version == 0x03000000;
@@ -321,8 +322,9 @@ Result<void> Parser::describe() {
   header_.data_offset = static_cast<std::int64_t>(data);
   header_.file_bytes = static_cast<std::int64_t>(source_.size());
   if (tensors_ > 0 && data + data_end_ > source_.size())
-    return refuse(fmt::format("is truncated: it has {} bytes and its tensors need {}",
-                              source_.size(), data + data_end_));
+    return refuse(
+        fmt::format("is truncated: it has {} bytes and its tensors need {}; fetch it again",
+                    source_.size(), data + data_end_));
 
   header_.architecture = text("general.architecture");
   header_.name = text("general.name");

@@ -76,7 +76,9 @@ Result<ModelFileSet> only_model_in(const fs::path& directory) {
   if (failed)
     return fail(Code::NotFound, fmt::format("{}: {}", directory.string(), failed.message()));
   if (found.empty())
-    return fail(Code::Unprocessable, fmt::format("{} has no .gguf file", directory.string()));
+    return fail(
+        Code::Unprocessable,
+        fmt::format("{} has no .gguf file; name one, or another folder", directory.string()));
   if (found.size() > 1) {
     std::sort(found.begin(), found.end());
     return fail(
@@ -90,7 +92,9 @@ Result<ModelFileSet> only_model_in(const fs::path& directory) {
 // The name that was given decides, not a link's target: stores of blobs link "x.gguf" to a hash.
 Result<ModelFileSet> one_file(const fs::path& file) {
   if (!is_gguf(file))
-    return fail(Code::Unprocessable, fmt::format("{} is not a .gguf file", file.string()));
+    return fail(
+        Code::Unprocessable,
+        fmt::format("{} is not a .gguf file; name one, or a folder that has it", file.string()));
   return collect(file);
 }
 
@@ -150,7 +154,8 @@ Result<Place> place_of(const std::string& model, const fs::path& models_dir) {
   std::error_code failed;
   const fs::path real = fs::canonical(place.path, failed);
   if (failed)
-    return fail(Code::NotFound, fmt::format("{}: {}", place.path.string(), failed.message()));
+    return fail(Code::NotFound, fmt::format("{}: {}; give the path of a model that is there",
+                                            place.path.string(), failed.message()));
   place.root = named.is_absolute() ? fs::path() : fs::canonical(models_dir, failed);
   place.leads_out =
       Error{.code = Code::PermissionDenied,

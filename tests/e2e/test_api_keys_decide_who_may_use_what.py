@@ -13,11 +13,23 @@ HELLO = {"role": "user", "content": "Hello"}
 SMALL = {"max_tokens": 8, "extra_body": {"ignore_eos": True}}
 
 
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """Two local nodes with batch."""
+    server = Server(tmp_path_factory.mktemp("loaded"))
+    try:
+        server.load(nodes=2)
+        yield server
+    finally:
+        server.stop()
+
+
 @pytest.fixture
-def server(start):
-    server = start(Server)
-    server.load(nodes=2)
-    return server
+def server(loaded):
+    """It has no key yet; those that a test makes go with it."""
+    yield loaded
+    for key in loaded.get_json("/admin/keys")["keys"]:
+        assert loaded.admin("DELETE", f"/keys/{key['id']}")[0] == 204
 
 
 def make_key(server, name, **settings):
@@ -57,7 +69,9 @@ def test_the_dashboards_bench_runs_beside_keys(server):
     assert status == 200 and len(answer["streams"]) == 4, answer
 
 
-def test_keys_outlive_the_server_and_their_secrets_are_not_kept(server, start):
+def test_keys_outlive_the_server_and_their_secrets_are_not_kept(start):
+    server = start(Server)
+    server.load(nodes=1, model="synthetic", alias=ALIAS)
     key = make_key(server, "kept", tokens_per_min=5000)
     server.stop()
     for file in server.state.rglob("*"):
@@ -65,7 +79,7 @@ def test_keys_outlive_the_server_and_their_secrets_are_not_kept(server, start):
             assert key["secret"].encode() not in file.read_bytes(), file
     assert key["secret"] not in server.log()
     again = start(Server, folder=server.state.parent)
-    again.wait_live(2)
+    again.wait_live(1)
     ask(with_key(again, key), **SMALL)
     listed = again.get_json("/admin/keys")["keys"]
     assert [one["name"] for one in listed] == ["kept"] and listed[0]["tokens_per_min"] == 5000

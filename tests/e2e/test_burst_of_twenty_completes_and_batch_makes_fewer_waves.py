@@ -23,7 +23,7 @@ def burst(server, tokens=TOKENS):
 @pytest.mark.timeout(400)
 def test_one_node(start, settings, tokens, most, waves):
     server = start(Server)
-    server.load(nodes=[{"id": "local-1"}], context=1024, **settings)
+    server.load(nodes=1, context=1024, **settings)
     seen = burst(server, tokens)
     assert (seen["completed"], seen["truncated"], seen["failed"]) == (20, 0, 0)
     assert seen["tokens"] == 20 * tokens
@@ -45,3 +45,19 @@ def test_the_table_is_for_people(shared):
     done = shared.command("bench", "burst", shared.url + "/v1", "--requests", 3, "--max-tokens", 5)
     assert done.returncode == 0, done.stderr
     assert "3 of 3" in done.stdout and "first token" in done.stdout and "waves" in done.stdout
+
+
+def test_two_endpoints_are_measured_in_turns(shared, alone):
+    done = shared.command("bench", "burst", shared.url, "--compare", alone.url, "--rounds", 2, "--requests", 3,
+                          "--max-tokens", 5)
+    assert done.returncode == 0, done.stderr
+    assert shared.url in done.stdout and alone.url in done.stdout and "A / B" in done.stdout, done.stdout
+
+
+def test_answers_that_are_not_whole_make_the_exit_code_1(start):
+    server = start(Server, environment={"QUEUE_MAX": "1", "FLOTILLA_SYNTHETIC_STEP_US": "5000"})
+    server.load(nodes=1, model="synthetic", batch=False)
+    done = server.command("bench", "burst", server.url, "--json")
+    assert done.returncode == 1, done.stdout
+    seen = json.loads(done.stdout)
+    assert seen["failed"] >= 17 and seen["completed"] + seen["failed"] == 20, seen

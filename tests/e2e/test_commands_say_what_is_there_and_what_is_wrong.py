@@ -1,9 +1,12 @@
 import json
 import os
+import re
+import signal
+import subprocess
 
 import pytest
 
-from support import ALIAS, MODEL, Server, run_command
+from support import ALIAS, BINARY, MODEL, Server, run_command
 
 
 def test_from_nothing_to_a_pool_and_back(start):
@@ -41,6 +44,25 @@ def test_from_nothing_to_a_pool_and_back(start):
     assert server.get_json("/admin/clusters")["clusters"] == []
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=str)
+def test_status_is_watched_until_ctrl_c(shared, form):
+    watch = subprocess.Popen([BINARY, "status", "--watch", *form, "--server", shared.url], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        seen, lines = 0, []
+        while seen < 2:  # each time it tells of the pool
+            lines.append(watch.stdout.readline())
+            assert lines[-1], "it ended"
+            seen += ALIAS in lines[-1]
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(20) == 0
+    finally:
+        watch.kill()
+    assert "\x1b" not in "".join(lines), "nobody looks at a terminal"
+    if form:
+        assert [json.loads(line)["clusters"][0]["pools"][0]["alias"] for line in lines] == [ALIAS] * 2
+
+
 @pytest.mark.parametrize("arguments, named", [
     (["load", "nowhere", "x.gguf"], "nowhere"),
     (["unload", "local", "not-there"], "not-there"),
@@ -71,12 +93,18 @@ def test_wrong_usage_is_2(arguments):
     assert done.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "runner", "cluster add", "load", "unload", "status", "bench burst", "config",
-                                     "apply", "export"])
-def test_help_has_examples(command):
-    done = run_command(*command.split(), "--help", timeout=20)
-    assert done.returncode == 0
-    assert "Example" in done.stdout and "flotilla " + command in done.stdout
+def test_the_help_of_every_command_has_examples():
+    seen, waiting = set(), [()]
+    while waiting:
+        path = waiting.pop()
+        seen.add(" ".join(path))
+        done = run_command(*path, "--help", timeout=20)
+        assert done.returncode == 0, path
+        assert "Example" in done.stdout and " ".join(("flotilla", *path)) in done.stdout, path
+        below = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", done.stdout, re.M)
+        waiting += [(*path, name) for name in re.findall(r"^  ([a-z]\S*)", below[1] if below else "", re.M)]
+    assert seen >= {"serve", "runner", "agent", "cluster add", "cluster list", "cluster remove", "load", "unload", "status",
+                    "bench burst", "version"}
 
 
 def test_version():

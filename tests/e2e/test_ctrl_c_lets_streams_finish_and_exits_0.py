@@ -4,13 +4,16 @@ import signal
 import openai
 import pytest
 
-from support import MODEL, Server, Stream, ask, is_runner, wait_until
+from support import ALIAS, MODEL, Server, Stream, ask, is_runner, wait_until
+
+SLOW = {"FLOTILLA_SYNTHETIC_STEP_US": "10000"}  # a token of the made-up model
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-def test_stream_under_way_is_whole(start, number):
-    server = start(Server, environment={"AGENT_GRACE_S": "1"})  # SIGTERM leaves them for so long
-    server.load(nodes=1)
+@pytest.mark.parametrize("number, model", [(signal.SIGINT, MODEL), (signal.SIGTERM, "synthetic")],
+                         ids=["SIGINT", "SIGTERM"])
+def test_stream_under_way_is_whole(start, number, model):
+    server = start(Server, environment=SLOW | {"AGENT_GRACE_S": "1"})  # SIGTERM leaves them for so long
+    server.load(nodes=1, model=str(model), alias=ALIAS)
     runners = server.runners()
     assert len(runners) == 1
     stream = Stream(server.sdk(), "A long story", max_tokens=150, extra_body={"ignore_eos": True})
@@ -22,8 +25,8 @@ def test_stream_under_way_is_whole(start, number):
 
 
 def test_nothing_new_is_taken(start):
-    server = start(Server)
-    server.load(nodes=1)
+    server = start(Server, environment=SLOW)
+    server.load(nodes=1, model="synthetic", alias=ALIAS)
     client = server.sdk()
     stream = Stream(client, "A long story", max_tokens=150, extra_body={"ignore_eos": True})
     stream.begun.wait(30)

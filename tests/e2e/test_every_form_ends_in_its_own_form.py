@@ -27,6 +27,11 @@ def send(server, path, stream=True, **fields):
     return connection
 
 
+def slow_server(start, **environment):
+    """The made-up model at 10 ms a token: an answer of BODIES takes 15 s unless something ends it."""
+    return start(Server, environment={"FLOTILLA_SYNTHETIC_STEP_US": "10000"} | environment)
+
+
 def busy(server):
     return sum(replica["busy_count"] for replica in server.replicas())
 
@@ -47,8 +52,8 @@ def test_a_client_that_leaves_frees_its_place(shared, path):
     ("/v1/responses", b"event: response.failed\ndata: "),
 ])
 def test_what_is_cut_in_the_middle_ends_with_an_error(start, path, event):
-    server = start(Server)
-    server.load(nodes=1)
+    server = slow_server(start)
+    server.load(nodes=1, model="synthetic", alias=ALIAS)
     connection = send(server, path)
     received = connection.recv(65536)
     assert received.startswith(b"HTTP/1.1 200")
@@ -64,8 +69,8 @@ def test_what_is_cut_in_the_middle_ends_with_an_error(start, path, event):
 
 
 def test_too_large_too_many_and_nobody(start):
-    server = start(Server, environment={"BODY_MAX_BYTES": "100000", "QUEUE_MAX": "1"})
-    server.load(nodes=1, batch=False)
+    server = slow_server(start, BODY_MAX_BYTES="100000", QUEUE_MAX="1")
+    server.load(nodes=1, model="synthetic", alias=ALIAS, batch=False)
     client = server.anthropic()
     question = {"model": ALIAS, "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
 

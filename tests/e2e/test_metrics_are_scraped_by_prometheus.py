@@ -124,9 +124,9 @@ def test_alerts_fire_on_what_they_are_for():
     assert tested == named
 
 
-def test_the_grafana_dashboard_asks_for_what_there_is(server):
-    ask(server.sdk(), "Hello", max_tokens=4)
-    _, _, text = server.call("GET", "/metrics")
+def test_the_grafana_dashboard_asks_for_what_there_is(shared):
+    ask(shared.sdk(), "Hello", max_tokens=4)
+    _, _, text = shared.call("GET", "/metrics")
     there = set(re.findall(r"^# TYPE (\S+)", text, re.M))
     board = (ROOT / "deploy/grafana-dashboard.json").read_text()
     asked = set(re.findall(r"\b((?:flotilla|process)_\w+?)(?:_bucket|_sum|_count)?(?=[{\[ ),\"\\])", board))

@@ -3,7 +3,8 @@ from support import ALIAS, MODEL, Server
 
 def test_a_file_becomes_a_pool(start):
     server = start(Server)
-    status, answer = server.admin("PUT", "/clusters/local", {"nodes": [{"id": "one"}], "models_dir": str(MODEL.parent)})
+    status, answer = server.admin("PUT", "/clusters/local", {"nodes": [{"id": "one", "threads": 1}],
+                                                             "models_dir": str(MODEL.parent)})
     assert status in (200, 201), answer
     assert server.get_json("/v1/models")["data"] == []
     (unloaded,) = [entry for entry in server.get_json("/v1/models?include_unloaded=true")["data"] if entry["id"] == ALIAS]

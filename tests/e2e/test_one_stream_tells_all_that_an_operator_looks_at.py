@@ -49,8 +49,8 @@ def followed(shared):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    server.load(nodes=2)
+    server = Server(tmp_path_factory.mktemp("server"), environment={"FLOTILLA_SYNTHETIC_STEP_US": "10000"})
+    server.load(nodes=2, model="synthetic", alias=ALIAS)
     yield server
     server.stop()
 

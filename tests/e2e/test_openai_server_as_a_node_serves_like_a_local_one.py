@@ -9,18 +9,33 @@ import pytest
 from other_engine import Answers, Engine
 from support import ALIAS, MODEL, Runner, Server, Stream, ask, wait_until
 
+NEAR = {"id": "near", "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    runner = Runner(tmp_path_factory.mktemp("far"), "--model", MODEL, "--width", "4", "--alias", "upstream-name")
+    try:
+        yield runner
+    finally:
+        runner.stop()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, runner):
+    server = Server(tmp_path_factory.mktemp("server"))
+    try:
+        server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1",
+                            "upstream_model": "upstream-name"}])
+        yield server
+    finally:
+        server.stop()
+
 
 @pytest.fixture
-def runner(start):
-    return start(Runner, "--model", MODEL, "--width", "4", "--alias", "upstream-name")
-
-
-@pytest.fixture
-def server(start, runner):
-    server = start(Server)
-    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1",
-                        "upstream_model": "upstream-name"}])
-    return server
+def mortal(start):
+    """One that a test may kill."""
+    return start(Runner, "--synthetic", "--width", "4", "--alias", "upstream-name")
 
 
 def test_answers_carry_the_alias_and_the_node(server):
@@ -63,15 +78,14 @@ def test_usage_is_hidden_when_it_was_not_asked_for(server):
     assert all(chunk.usage is None for chunk in ask(server.sdk(), stream=True, max_tokens=4))
 
 
-def test_one_that_comes_back_with_another_url_is_asked_there(start, runner):
-    other = start(Runner, "--model", MODEL, "--width", "4", "--alias", "upstream-name")
+def test_one_that_comes_back_with_another_url_is_asked_there(start, mortal, runner):
     server = start(Server)
-    far, near = {"id": "far", "transport": "http"}, {"id": "near"}
-    server.load(nodes=[far | {"url": runner.url + "/v1"}, near])
-    server.put_cluster([near])
+    far = {"id": "far", "transport": "http"}
+    server.load(nodes=[far | {"url": mortal.url + "/v1"}, NEAR])
+    server.put_cluster([NEAR])
     wait_until("it is gone", lambda: [replica["node"] for replica in server.replicas()] == ["near"])
-    runner.signal(signal.SIGKILL)
-    server.put_cluster([far | {"url": other.url + "/v1"}, near])
+    mortal.signal(signal.SIGKILL)
+    server.put_cluster([far | {"url": runner.url + "/v1"}, NEAR])
     server.wait_live(2)
     streams = [Stream(server.sdk(), f"Story {number}", max_tokens=30) for number in range(8)]
     assert {stream.end().served["node"] for stream in streams} == {"far", "near"}
@@ -99,14 +113,14 @@ def test_it_is_asked_with_its_own_key_which_is_shown_to_nobody(start):
 
 def test_mixed_with_local_nodes(start, runner):
     server = start(Server)
-    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, {"id": "near"}])
+    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, NEAR])
     streams = [Stream(server.sdk(), f"Story {number}", max_tokens=30) for number in range(8)]
     assert {stream.end().served["node"] for stream in streams} == {"far", "near"}
 
 
 def test_what_has_begun_here_goes_on_here_and_is_not_begun_anew_there(start, runner):
     server = start(Server, environment={"REPLICA_BACKOFF_MIN_S": "0.2"})
-    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, {"id": "near"}])
+    server.load(nodes=[{"id": "far", "transport": "http", "url": runner.url + "/v1"}, NEAR])
     options = {"max_tokens": 120, "extra_body": {"ignore_eos": True}}
     streams = [Stream(server.sdk(), f"Story {number}", **options) for number in range(8)]
     wait_until("all stream", lambda: all(stream.pieces > 20 for stream in streams))
@@ -118,6 +132,8 @@ def test_what_has_begun_here_goes_on_here_and_is_not_begun_anew_there(start, run
     assert resumed and set(resumed) == {"near"}
 
 
-def test_node_that_ends_is_dropped(server, runner):
-    runner.signal(signal.SIGKILL)
+def test_node_that_ends_is_dropped(start, mortal):
+    server = start(Server)
+    server.load(nodes=[{"id": "far", "transport": "http", "url": mortal.url + "/v1"}])
+    mortal.signal(signal.SIGKILL)
     wait_until("the node is out", lambda: server.pool()["replicas_live"] == 0, 40)

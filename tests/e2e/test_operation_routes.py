@@ -7,18 +7,23 @@ import pytest
 from support import ALIAS, Server, Stream, ask, wait_until
 
 
-@pytest.fixture
-def server(start):
-    server = start(Server)
-    server.load(nodes=2)
-    return server
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One for the tests that leave it as they found it."""
+    server = Server(tmp_path_factory.mktemp("loaded"))
+    try:
+        server.load(nodes=2)
+        yield server
+    finally:
+        server.stop()
 
 
 def setting(server, name):
     return next(one for one in server.get_json("/admin/settings")["settings"] if one["name"] == name)
 
 
-def test_settings_have_a_source_are_stored_and_may_be_pinned(server, start):
+def test_settings_have_a_source_are_stored_and_may_be_pinned(start):
+    server = start(Server)
     assert setting(server, "QUEUE_MAX") | {"value": 4096, "source": "default"} == setting(server, "QUEUE_MAX")
     pinned = setting(server, "REPLICA_BACKOFF_MIN_S")
     assert pinned["source"] == "environment" and pinned["value"] == 0.2

@@ -5,11 +5,23 @@ import pytest
 from support import ALIAS, MODEL, Server, Stream, wait_until
 
 
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("loaded"))
+    try:
+        server.load(nodes=2)
+        yield server
+    finally:
+        server.stop()
+
+
 @pytest.fixture
-def server(start):
-    server = start(Server)
-    server.load(nodes=2)
-    return server
+def server(loaded):
+    """One for all tests here; each begins when what the one before did to it is over."""
+    wait_until("two replicas serve and no others are there", lambda: len(loaded.runners()) == 2 and
+               [replica["state"] for replica in loaded.replicas()] == ["ready"] * 2)
+    loaded.wait_idle()
+    return loaded
 
 
 class Load:
@@ -59,19 +71,21 @@ def test_reload_brings_new_runners_under_load(server):
     assert not set(before) & set(server.runners()) and len(server.runners()) == 2
 
 
-def test_reload_changes_batch_and_model_and_survives_a_restart(server, start):
+def test_reload_changes_batch_and_model_and_survives_a_restart(start):
+    server = start(Server)
+    server.load(nodes=1)
     other = MODEL.parent / "renamed.gguf"
     if not other.exists():
         other.symlink_to(MODEL)
     answer = server.command("reload", "local", ALIAS, "--model", other, "--no-batch")
     assert answer.returncode == 0, answer.stderr
-    assert "2 of 2 replicas ready" in answer.stdout
+    assert "1 of 1 replicas ready" in answer.stdout
     pool = server.pool()
-    assert pool["model"] == str(other) and pool["batch"] is False and pool["replicas_total"] == 2
+    assert pool["model"] == str(other) and pool["batch"] is False and pool["replicas_total"] == 1
     Stream(server.sdk(), "Hello", max_tokens=4).end()
     server.stop()
     again = start(Server, folder=server.state.parent)
-    again.wait_live(2)
+    again.wait_live(1)
     assert again.pool()["model"] == str(other) and again.pool()["generation"] == pool["generation"]
 
 
@@ -138,14 +152,17 @@ def test_second_action_is_told_what_is_under_way(server):
     long.end()
 
 
-def test_cluster_edit_adds_and_drains_nodes(server):
+def test_cluster_edit_adds_and_drains_nodes(start):
+    server = start(Server)
+    server.load(nodes=2)
     with Load(server):
-        server.put_cluster([{"id": "local-2"}, {"id": "local-3"}])
+        added = {"id": "local-3", "threads": 1}
+        server.put_cluster([{"id": "local-2", "threads": 1}, added])
         wait_until("the edit is done", lambda: sorted(
             replica["node"] for replica in server.replicas() if replica["state"] == "ready") ==
             ["local-2", "local-3"] and len(server.runners()) == 2)
         before = server.runners()
-        server.put_cluster([{"id": "local-2", "threads": 1}, {"id": "local-3"}])
+        server.put_cluster([{"id": "local-2", "threads": 2}, added])
         wait_until("local-2 is anew", lambda: len(set(server.runners()) - set(before)) == 1 and
                    all(replica["live"] for replica in server.replicas()))
 

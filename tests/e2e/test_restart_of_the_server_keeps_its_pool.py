@@ -28,7 +28,7 @@ def test_server_answers_while_its_pool_comes_back(start, tmp_path):
 
 def test_killed_server_leaves_its_state_whole(start, tmp_path):
     server = start(Server, folder=tmp_path / "one")
-    server.load(nodes=1)
+    server.load(nodes=1, model="synthetic", alias=ALIAS)
     server.signal(signal.SIGKILL)
     server.wait()
     again = start(Server, folder=tmp_path / "one")
@@ -38,7 +38,7 @@ def test_killed_server_leaves_its_state_whole(start, tmp_path):
 
 def test_unloaded_pool_does_not_return(start, tmp_path):
     server = start(Server, folder=tmp_path / "one")
-    server.load(nodes=1)
+    server.load(nodes=1, model="synthetic", alias=ALIAS)
     status, answer = server.admin("POST", "/clusters/local/unload", {"alias": ALIAS})
     assert status == 200, answer
     wait_until("no runner is left", lambda: not server.runners())

@@ -4,9 +4,14 @@ import pytest
 from support import ALIAS, MODEL, Process, Runner, Stream, ask, run_command
 
 
-@pytest.fixture
-def runner(start):
-    return start(Runner, "--model", MODEL, "--width", "8")
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    """One for all tests here; the last of those that ask it ends it."""
+    runner = Runner(tmp_path_factory.mktemp("runner"), "--model", MODEL, "--width", "8")
+    try:
+        yield runner
+    finally:
+        runner.stop()
 
 
 def test_chat_without_a_gateway(runner):

@@ -3,14 +3,18 @@ import time
 
 import pytest
 
-from support import Server, Stream, is_runner, wait_until
+from support import ALIAS, MODEL, Server, Stream, is_runner, wait_until
+
+
+def begin(start, tmp_path, model="synthetic"):
+    server = start(Server, folder=tmp_path / "one")
+    server.load(nodes=2, model=str(model), alias=ALIAS)
+    return server
 
 
 @pytest.fixture
 def server(start, tmp_path):
-    server = start(Server, folder=tmp_path / "one")
-    server.load(nodes=2)
-    return server
+    return begin(start, tmp_path)
 
 
 def begin_again(start, tmp_path):
@@ -24,7 +28,8 @@ def begin_again(start, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
-def test_next_server_takes_them_over_without_a_load(server, start, tmp_path, number):
+def test_next_server_takes_them_over_without_a_load(start, tmp_path, number):
+    server = begin(start, tmp_path, MODEL)
     runners = server.runners()
     assert len(runners) == 2
     server.signal(number)
@@ -72,7 +77,7 @@ def test_other_settings_are_no_ground_to_take_over(server, start, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
 def test_without_a_next_server_they_end_with_the_grace(start, number):
     server = start(Server, environment={"AGENT_GRACE_S": "1"})
-    server.load(nodes=2)
+    server.load(nodes=2, model="synthetic")
     runners = server.runners()
     server.signal(number)
     server.wait()

@@ -66,9 +66,8 @@ def test_of_a_stream_that_lost_its_replica(start):
         ["dispatched", "first_token", "lost", "dispatched", "resumed", "ended"])
 
 
-def test_administrator_cancels(start):
-    server = start(Server)
-    server.load(nodes=1)
+def test_administrator_cancels(shared):
+    server = shared
     options = {"max_tokens": 2000, "extra_body": {"ignore_eos": True}}
     stream = Stream(server.sdk(), "An endless story", **options)
     stream.begun.wait(30)

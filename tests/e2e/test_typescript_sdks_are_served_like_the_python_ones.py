@@ -14,8 +14,8 @@ def test_sdks(place, sdks):
 
 
 def test_they_try_again_when_there_was_no_room(start, sdks, tmp_path):
-    server = start(Server, environment={"QUEUE_MAX": "1"})
-    server.load(nodes=1, batch=False)
+    server = start(Server, environment={"QUEUE_MAX": "1", "FLOTILLA_SYNTHETIC_STEP_US": "10000"})
+    server.load(nodes=1, model="synthetic", alias=ALIAS, batch=False)
     story = {"model": ALIAS, "max_tokens": 1500, "stream": True, "messages": [{"role": "user", "content": "Tell a long story."}],
              "extra_body": {"ignore_eos": True}}
     with server.sdk().chat.completions.create(**story), ThreadPoolExecutor(1) as pool:

@@ -1,11 +1,17 @@
-from support import Server, Stream, wait_until
+from support import ALIAS, Server, Stream, wait_until
+
+
+def load(start, nodes):
+    """The made-up model at 10 ms a token."""
+    server = start(Server, environment={"FLOTILLA_SYNTHETIC_STEP_US": "10000"})
+    server.load(nodes=nodes, model="synthetic", alias=ALIAS, batch=False)
+    return server
 
 
 def test_second_request_waits_for_the_first(start):
-    server = start(Server)
-    server.load(nodes=1, batch=False)
+    server = load(start, 1)
     client = server.sdk()
-    first = Stream(client, "A long story", max_tokens=200, extra_body={"ignore_eos": True})
+    first = Stream(client, "A long story", max_tokens=400, extra_body={"ignore_eos": True})
     first.begun.wait(30)
     second = Stream(client, "Another", max_tokens=4)
     wait_until("the second is queued", lambda: server.pool()["queue_depth"] == 1)
@@ -18,10 +24,9 @@ def test_second_request_waits_for_the_first(start):
 
 
 def test_two_nodes_run_two(start):
-    server = start(Server)
-    server.load(nodes=2, batch=False)
+    server = load(start, 2)
     client = server.sdk()
-    streams = [Stream(client, f"Story {number}", max_tokens=150, extra_body={"ignore_eos": True})
+    streams = [Stream(client, f"Story {number}", max_tokens=300, extra_body={"ignore_eos": True})
                for number in range(3)]
     wait_until("one on each node, one waits", lambda:
                [replica["busy_count"] for replica in server.replicas()] == [1, 1]

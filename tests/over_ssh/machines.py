@@ -59,6 +59,7 @@ class Machine:
         self.models.mkdir()
         self.sshd = self.group = None
         self.sshd_settings = ""  # more lines of its sshd_config
+        self.environment = ""  # more variables of what sshd starts
         self.agent_socket = None
         self.holders = []
         run("ip", "netns", "add", self.space)
@@ -120,7 +121,7 @@ UsePAM no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
-SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/usr/bin:/bin
+SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/usr/bin:/bin {self.environment}
 {self.sshd_settings}
 """)
         pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -202,7 +203,8 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
             self.group.rmdir()
 
     def node(self, **changes):
-        return {"id": self.name, "transport": "ssh", "host": self.name} | changes
+        """Of one thread: all of them are this machine, and several tests run at once."""
+        return {"id": self.name, "transport": "ssh", "host": self.name, "threads": 1} | changes
 
 
 class Proxy:
@@ -288,7 +290,7 @@ class Proxy:
 class Machines:
     """Some machines, and an ssh config by which a server reaches them."""
 
-    def __init__(self, folder, names):
+    def __init__(self, folder, names, environment):
         self.folder = folder
         self.all = []
         # Of this process: several run at the same time, each with machines of its own.
@@ -297,6 +299,7 @@ class Machines:
         try:
             for number, name in enumerate(names):
                 machine = Machine(folder, name, net, number)
+                machine.environment = environment
                 self.all.append(machine)
                 shutil.copy(folder / "id.pub", machine.folder / "authorized_keys")
                 machine.start_sshd()
@@ -364,11 +367,12 @@ Host *
             machine.remove()
 
 
-def make(folder, names):
+def make(folder, names, environment=""):
+    """`environment`: variables of the agents and runners there, NAME=VALUE with spaces between."""
     reason = why_not()
     if reason:
         pytest.skip(reason)
-    return Machines(folder, names)
+    return Machines(folder, names, environment)
 
 
 def node_state(server, node, cluster="lab"):

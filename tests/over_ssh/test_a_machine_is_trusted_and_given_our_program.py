@@ -12,6 +12,14 @@ def lab(tmp_path):
     lab.remove()
 
 
+@pytest.fixture
+def one(tmp_path):
+    """One machine, for what no other has a part in."""
+    lab = machines.make(tmp_path, ["rack-a"])
+    yield lab
+    lab.remove()
+
+
 def declare(lab, start, **changes):
     server = start(Server, environment=lab.environment)
     server.put_cluster(lab.nodes(**changes), "lab")
@@ -27,17 +35,17 @@ def fingerprint(machine):
     return machines.run("ssh-keygen", "-lf", machine.folder / "host_key.pub").stdout.split()[1]
 
 
-def test_unknown_host_key_is_shown_and_stored_only_when_told_so(lab, start):
-    lab.known_hosts.write_text("")
-    server = declare(lab, start)
+def test_unknown_host_key_is_shown_and_stored_only_when_told_so(one, start):
+    one.known_hosts.write_text("")
+    server = declare(one, start)
     wait_state(server, "rack-a", "down")
     shown = server.command("node", "trust", "rack-a")
-    assert shown.returncode == 1 and fingerprint(lab[0]) in shown.stdout, shown
-    assert lab.known_hosts.read_text() == ""
+    assert shown.returncode == 1 and fingerprint(one[0]) in shown.stdout, shown
+    assert one.known_hosts.read_text() == ""
     wrong = server.command("node", "trust", "rack-a", "--fingerprint", "SHA256:AAAA")
     assert wrong.returncode == 1 and "nothing was stored" in wrong.stderr, wrong
-    assert server.command("node", "trust", "rack-a", "--fingerprint", fingerprint(lab[0])).returncode == 0
-    assert lab[0].host_key in lab.known_hosts.read_text()
+    assert server.command("node", "trust", "rack-a", "--fingerprint", fingerprint(one[0])).returncode == 0
+    assert one[0].host_key in one.known_hosts.read_text()
     wait_state(server, "rack-a", "up")
     again = server.command("node", "trust", "rack-a")
     assert again.returncode == 0 and "that is the one" in again.stdout
@@ -73,10 +81,10 @@ def test_unknown_node_and_one_that_is_not_reached_by_ssh(shared):
     assert shared.command("node", "bootstrap").returncode == 2
 
 
-def test_machine_without_flotilla_gets_ours_and_serves(lab, start):
-    place = lab[0].folder / "opt/flotilla"
-    (lab[0].bin / "flotilla").unlink()
-    server = declare(lab, start, flotilla_path=str(place))
+def test_machine_without_flotilla_gets_ours_and_serves(one, start):
+    place = one[0].folder / "opt/flotilla"
+    (one[0].bin / "flotilla").unlink()
+    server = declare(one, start, flotilla_path=str(place))
     wait_state(server, "rack-a", "down")
     done = server.command("node", "bootstrap", "rack-a")
     assert done.returncode == 0 and str(place) in done.stdout and done.stdout.rstrip().endswith("up"), done
@@ -84,28 +92,28 @@ def test_machine_without_flotilla_gets_ours_and_serves(lab, start):
     wait_state(server, "rack-a", "up")
 
 
-def test_a_platform_of_which_there_is_no_program_is_told_with_what_would_do(lab, start):
-    uname = lab[0].bin / "uname"
+def test_a_platform_of_which_there_is_no_program_is_told_with_what_would_do(one, start):
+    uname = one[0].bin / "uname"
     uname.write_text('#!/bin/sh\ncase "$1" in -s) echo Darwin;; *) echo arm64;; esac\n')
     uname.chmod(0o755)
-    before = (lab[0].bin / "flotilla").readlink()
-    server = declare(lab, start)
+    before = (one[0].bin / "flotilla").readlink()
+    server = declare(one, start)
     refused = server.command("node", "bootstrap", "rack-a")
     assert refused.returncode == 1 and "node rack-a is macos-arm64" in refused.stderr, refused
     assert "build it on that machine" in refused.stderr and "flotilla-macos-arm64" in refused.stderr, refused
-    assert (lab[0].bin / "flotilla").readlink() == before, "nothing was copied"
+    assert (one[0].bin / "flotilla").readlink() == before, "nothing was copied"
 
 
-def test_runners_of_another_version_that_a_package_left_beside_it_are_not_taken(lab, start):
-    place = lab[0].folder / "opt/bin/flotilla"
-    beside = lab[0].folder / "opt/lib/flotilla"
+def test_runners_of_another_version_that_a_package_left_beside_it_are_not_taken(one, start):
+    place = one[0].folder / "opt/bin/flotilla"
+    beside = one[0].folder / "opt/lib/flotilla"
     beside.mkdir(parents=True)
     ours = machines.run(BINARY, "version").stdout.strip()
     for level, version in ((4, "flotilla 0.0.1"), (5, ours)):
         program = beside / f"flotilla-x86-64-v{level}"
         program.write_text(f"#!/bin/sh\necho '{version}'\n")
         program.chmod(0o755)
-    server = declare(lab, start, flotilla_path=str(place))
+    server = declare(one, start, flotilla_path=str(place))
     done = server.command("node", "bootstrap", "rack-a")
     assert done.returncode == 0 and str(place) in done.stdout, done
     assert [file.name for file in beside.iterdir()] == ["flotilla-x86-64-v5"]
@@ -186,19 +194,19 @@ def test_a_holder_of_another_protocol_is_told_so_and_ends_when_its_program_is_re
     wait_until("its replica comes up", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
 
 
-def test_a_node_is_tested_before_it_is_declared(lab, start):
-    server = start(Server, environment=lab.environment)
-    status, answer = server.admin("POST", "/nodes/test", lab[0].node())
+def test_a_node_is_tested_before_it_is_declared(one, start):
+    server = start(Server, environment=one.environment)
+    status, answer = server.admin("POST", "/nodes/test", one[0].node())
     assert status == 200 and answer["reachable"] and answer["version"] and not answer["outdated"], answer
-    status, answer = server.admin("POST", "/nodes/test", lab[0].node(user="nobody-of-that-name"))
+    status, answer = server.admin("POST", "/nodes/test", one[0].node(user="nobody-of-that-name"))
     assert status == 422 and "Permission denied" in answer["detail"] and "ssh-copy-id" in answer["detail"]
-    status, answer = server.admin("POST", "/nodes/test", lab[0].node(host="-oProxyCommand=x"))
+    status, answer = server.admin("POST", "/nodes/test", one[0].node(host="-oProxyCommand=x"))
     assert status == 400, answer
 
 
 def test_telemetry_tells_of_the_machine_and_its_runners(lab, start):
     server = declare(lab, start)
-    server.load(cluster="lab", context=1024)
+    server.load(cluster="lab", model="synthetic")
     seen = wait_until("numbers", lambda: (lambda t: t["replicas"] and t)(
         server.get_json("/admin/nodes/rack-b/telemetry")), 20)
     assert seen["memory_total_bytes"] > seen["memory_available_bytes"] > 0 and seen["cores"] > 0

@@ -220,14 +220,14 @@ def test_devices_have_the_memory_that_their_tool_tells(lab, start):
     assert report["limiting_node"] == "gpu-1" and not report["fits"]
 
 
-@pytest.mark.parametrize("model", ["../secret.gguf", "/nowhere/m.gguf", "link.gguf", "a b'\".gguf", "-x.gguf",
-                                   "a\nb.gguf", "folder/../../secret.gguf"])
-def test_model_paths_stay_in_their_folder_and_are_only_paths(lab, start, model):
+def test_model_paths_stay_in_their_folder_and_are_only_paths(lab, start):
     (lab[0].folder / "secret.gguf").write_bytes(b"GGUF")
     (lab[0].models / "link.gguf").symlink_to(lab[0].folder / "secret.gguf")
     server = declare(lab, start, models_dir=str(lab[0].models))
-    status, answer = load(server, model, alias="m")
-    assert status == 422 and "box-a" in answer["detail"], answer
+    for model in ("../secret.gguf", "/nowhere/m.gguf", "link.gguf", "a b'\".gguf", "-x.gguf", "a\nb.gguf",
+                  "folder/../../secret.gguf"):
+        status, answer = load(server, model, alias="m")
+        assert status == 422 and "box-a" in answer["detail"], (model, answer)
     listed = server.get_json("/admin/clusters/lab/models")
     assert listed["models"] == []
 

@@ -2,7 +2,7 @@ import time
 
 import machines
 import pytest
-from support import Server, Stream, command_line, is_runner, wait_until
+from support import ALIAS, Server, Stream, command_line, is_runner, wait_until
 
 NODES = ("far-a", "far-b")
 pytestmark = pytest.mark.waits
@@ -10,14 +10,15 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture
 def lab(tmp_path):
-    lab = machines.make(tmp_path, NODES)
+    lab = machines.make(tmp_path, NODES, "FLOTILLA_SYNTHETIC_STEP_US=15000")
     yield lab
     lab.remove()
 
 
 def serve(lab, start, grace):
+    """The made-up model, at 15 ms a token: what is tried here is the link."""
     server = start(Server, environment=lab.environment | {"AGENT_GRACE_S": str(grace)})
-    server.load(nodes=lab.nodes(), cluster="lab", context=1024)
+    server.load(nodes=lab.nodes(), cluster="lab", model="synthetic", alias=ALIAS, context=1024)
     return server
 
 
@@ -134,8 +135,9 @@ def test_a_machine_whose_link_is_held_keeps_no_other_from_being_asked_and_loaded
     assert not rows["far-b"]["reachable"] and rows["far-b"]["verdict"], rows
     status, answer = server.admin("POST", "/clusters/lab/load", {"model": "synthetic", "batch": True})
     assert status == 200, answer
-    told = {replica["node"]: replica["state"] for replica in answer["replicas"]}
-    assert told == {"far-a": "ready", "far-b": "waiting (node away)"}
+    assert {replica["node"]: replica["live"] for replica in answer["replicas"]} == {"far-a": True, "far-b": False}
+    states = lambda: {one["node"]: one["state"] for one in server.replicas("synthetic", "lab")}  # noqa: E731
+    wait_until("the other is away", lambda: states() == {"far-a": "ready", "far-b": "waiting (node away)"}, 20)
     Stream(server.sdk(), "Hello", model="synthetic", max_tokens=4).end()
     assert machines.node_state(server, "far-b")["reason"]
     proxy.let_go()
