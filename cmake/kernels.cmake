@@ -23,6 +23,9 @@ flotilla_kernel_set(avx512 -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx5
   -mavx512vnni)
 flotilla_kernel_set(amx -mavx2 -mfma -mf16c -mbmi -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
   -mamx-tile -mamx-int8)
+flotilla_kernel_set(neon) # every 64-bit Arm processor has it
+flotilla_kernel_set(neondot -march=armv8.2-a+dotprod)
+flotilla_kernel_set(neoni8mm -march=armv8.2-a+dotprod+i8mm)
 if(FLOTILLA_SANITIZE)
   # A check at each access takes the compiler minutes here, too. Products keep their level: they are most of what the
   # sanitizers' tests compute.
