@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,9 +37,13 @@ struct Shape {
 class Case {
  public:
   Case(WeightType type, Shape shape, Random& random)
+      : Case(type, shape, random_weights(type, shape.rows, shape.depth, random),
+             random_floats(shape.columns * shape.depth, random)) {}
+
+  Case(WeightType type, Shape shape, std::vector<std::byte> source, std::vector<float> inputs)
       : shape_(shape),
-        source_(random_weights(type, shape.rows, shape.depth, random)),
-        inputs_(random_floats(shape.columns * shape.depth, random)),
+        source_(std::move(source)),
+        inputs_(std::move(inputs)),
         expected_(static_cast<std::size_t>(shape.columns * shape.rows)) {
     matrix_ = {.type = type, .rows = shape.rows, .depth = shape.depth};
     packed_.resize(matrix_.bytes());
@@ -138,6 +143,28 @@ TEST(Matmul, PartsOfThreadsAndMisalignedMemoryChangeNothing) {
       one.expect_exact(one.compute(*matmul_kernels(set), 3));
       for (const int misaligned : {1, 3, 13}) {
         one.expect_exact(one.compute(*matmul_kernels(set), 2, misaligned));
+      }
+    }
+  }
+}
+
+// Where sums of products are largest, and what an unsigned or signed byte cannot hold would show.
+TEST(Matmul, WeightsAndInputsAtTheEndsOfTheirRangesAreExact) {
+  Random random(6);
+  const Shape shape{.rows = 20, .depth = 512, .columns = 7};
+  for (const WeightType type : kTypes) {
+    for (const int byte : {0x00, 0x7f, 0x80, 0xff}) {
+      std::vector<float> inputs(static_cast<std::size_t>(shape.columns * shape.depth));
+      for (int i = 0; i < shape.columns * shape.depth; ++i) {
+        const int column = i / shape.depth;
+        inputs[i] = column == 0 || (column > 1 && i % column == 0) ? 3.0F : -3.0F;
+      }
+      const Case one(type, shape, equal_weights(type, shape.rows, shape.depth, byte, random),
+                     inputs);
+      for (const InstructionSet set : matmul_sets()) {
+        SCOPED_TRACE(std::string(name_of(set)) + " type " + std::to_string(int(type)) + " byte " +
+                     std::to_string(byte));
+        one.expect_exact(one.compute(*matmul_kernels(set), 1));
       }
     }
   }
