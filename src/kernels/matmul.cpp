@@ -35,7 +35,8 @@ void quantize_columns(const MatmulKernels& kernels, const Activations& activatio
       const int place = column - tile.first;
       kernels.quantize(source + stride * (column - first), blocks,
                        activations.tile_quants(tile) + std::ptrdiff_t{place} * kBlock,
-                       activations.tile_scales(tile) + place, tile.width);
+                       activations.tile_scales(tile) + place,
+                       {.column = place, .width = tile.width});
     }
   }
 }

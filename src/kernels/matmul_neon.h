@@ -11,18 +11,16 @@
 //   run         computes a pass, by NeonDots or in its own way
 namespace flotilla::kernels {
 
-// Some columns of a tile and, of a group's rows, some quarters from `quarter` on.
+// All columns of a tile and, of a group's rows, some quarters from `quarter` on.
 struct NeonPass {
   const std::byte* group;
   int blocks;
   int quarter;
   const std::int8_t* quants;
   const BlockScale* scales;
-  int tile_width;
 };
 
-inline constexpr int kPassColumns = 8;
-using PassResults = float[kPassColumns][kGroupRows];
+using PassResults = float[kTileColumns][kGroupRows];
 
 // A block of 4 rows.
 template <class Set, WeightType T>
@@ -130,7 +128,7 @@ class NeonDots {
     float32x4_t sums[Quarters][N];
 #pragma GCC unroll 4
     for (int r = 0; r < Quarters; ++r) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int c = 0; c < N; ++c) sums[r][c] = vdupq_n_f32(0);
     }
     const std::byte* group = pass.group;
@@ -145,18 +143,18 @@ class NeonDots {
 #pragma GCC unroll 4
       for (int r = 0; r < Quarters; ++r) {
         const auto block = NeonBlock<Set, T>::unpack(group, super, pass.quarter + r);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int c = 0; c < N; ++c) {
           sums[r][c] = add_column(block, quants + kBlock * c, scales[c], sums[r][c]);
         }
       }
       group += layout_of(T).block_bytes();
-      quants += kBlock * pass.tile_width;
-      scales += pass.tile_width;
+      quants += kBlock * N;
+      scales += N;
     }
 #pragma GCC unroll 4
     for (int r = 0; r < Quarters; ++r) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int c = 0; c < N; ++c) vst1q_f32(results[c] + 4 * (pass.quarter + r), sums[r][c]);
     }
   }
@@ -202,37 +200,17 @@ class MatmulNeon {
     }
   }
 
-  static void quantize(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
-                       int tile_width) {
-    for (int b = 0; b < blocks; ++b) {
-      quantize_block(column + b * kBlock,
-                     quants + static_cast<std::ptrdiff_t>(b) * tile_width * kBlock,
-                     scales[static_cast<std::ptrdiff_t>(b) * tile_width]);
-    }
-  }
-
  private:
   // 16 sums and 8 vectors of weights leave 8 of 32 registers to work with: few columns take all
-  // quarters at once, so that weights are read in one go.
+  // quarters at once, so that weights are read in one go; many share what unpacking costs.
   template <WeightType T, int N>
-  static void run_quarters(NeonPass pass, PassResults& results) {
-    constexpr int kQuarters = N <= 4 ? 4 : 2;
+  static void run_columns(NeonPass pass, int columns, PassResults& results) {
+    if constexpr (N > 1) {
+      if (columns < N) return run_columns<T, N - 1>(pass, columns, results);
+    }
+    constexpr int kQuarters = N <= 4 ? 4 : N <= 8 ? 2 : 1;
     for (pass.quarter = 0; pass.quarter < 4; pass.quarter += kQuarters) {
       Set::template run<T, kQuarters, N>(pass, results);
-    }
-  }
-
-  template <WeightType T>
-  static void run_columns(const NeonPass& pass, int columns, PassResults& results) {
-    switch (columns) {
-      case 1: return run_quarters<T, 1>(pass, results);
-      case 2: return run_quarters<T, 2>(pass, results);
-      case 3: return run_quarters<T, 3>(pass, results);
-      case 4: return run_quarters<T, 4>(pass, results);
-      case 5: return run_quarters<T, 5>(pass, results);
-      case 6: return run_quarters<T, 6>(pass, results);
-      case 7: return run_quarters<T, 7>(pass, results);
-      default: return run_quarters<T, 8>(pass, results);
     }
   }
 
@@ -240,36 +218,35 @@ class MatmulNeon {
   static void run(const PackedMatrix& weights, const Activations& activations, int first_group,
                   int last_group, const MatmulOutput& output) {
     for (int group = first_group; group < last_group; ++group) {
-      const std::byte* data =
-          weights.data + static_cast<std::size_t>(group) * weights.group_bytes();
       const int left = weights.rows - group * kGroupRows;
       const int rows = left < kGroupRows ? left : kGroupRows;
       for (int index = 0; index < tiles_of(activations.columns); ++index) {
         const Tile tile = tile_at(activations.columns, index);
-        // Of nearly equal width, as tiles are.
-        const int passes = (tile.width + kPassColumns - 1) / kPassColumns;
-        for (int i = 0; i < passes; ++i) {
-          const int first = tile.width * i / passes;
-          const int count = tile.width * (i + 1) / passes - first;
-          const NeonPass pass{.group = data,
-                              .blocks = weights.depth / kBlock,
-                              .quarter = 0,
-                              .quants = activations.tile_quants(tile) + kBlock * first,
-                              .scales = activations.tile_scales(tile) + first,
-                              .tile_width = tile.width};
-          PassResults results;
-          run_columns<T>(pass, count, results);
-          for (int c = 0; c < count; ++c) {
-            float* to =
-                output.data + (tile.first + first + c) * output.column_stride + group * kGroupRows;
-            __builtin_memcpy(to, results[c], static_cast<std::size_t>(rows) * sizeof(float));
-          }
+        const NeonPass pass{
+            .group = weights.data + static_cast<std::size_t>(group) * weights.group_bytes(),
+            .blocks = weights.depth / kBlock,
+            .quarter = 0,
+            .quants = activations.tile_quants(tile),
+            .scales = activations.tile_scales(tile)};
+        PassResults results;
+        run_columns<T, kTileColumns>(pass, tile.width, results);
+        for (int c = 0; c < tile.width; ++c) {
+          float* to = output.data + (tile.first + c) * output.column_stride + group * kGroupRows;
+          __builtin_memcpy(to, results[c], static_cast<std::size_t>(rows) * sizeof(float));
         }
       }
     }
   }
+};
 
-  static void quantize_block(const float* from, std::int8_t* to, BlockScale& block) {
+// 32 quantised activations.
+template <class Set>
+struct NeonQuants {
+  int8x16_t low;
+  int8x16_t high;
+  BlockScale scale;
+
+  static NeonQuants of(const float* from) {
     float32x4_t x[8];
     float32x4_t most = vdupq_n_f32(0);
 #pragma GCC unroll 8
@@ -277,24 +254,29 @@ class MatmulNeon {
       x[i] = vld1q_f32(from + 4 * i);
       most = vmaxq_f32(most, vabsq_f32(x[i]));
     }
-    block.scale = vmaxvq_f32(most) / 127.0F;
-    const float inverse = block.scale != 0 ? 1.0F / block.scale : 0.0F;
-    int sums[2];
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-      int16x4_t words[4];
+    const float scale = vmaxvq_f32(most) / 127.0F;
+    const float inverse = scale != 0 ? 1.0F / scale : 0.0F;
+    const int8x16_t low = to_bytes(x, inverse);
+    const int8x16_t high = to_bytes(x + 4, inverse);
+    const int sum_high = vaddlvq_s8(high);
+    const int sum = vaddlvq_s8(low) + sum_high;
+    return {low,
+            high,
+            {.scale = scale,
+             .scaled_sum = scale * static_cast<float>(sum),
+             .start = -8 * sum,
+             .start_high = -8 * sum_high}};
+  }
+
+ private:
+  static int8x16_t to_bytes(const float32x4_t* x, float inverse) {
+    int16x4_t words[4];
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        words[i] = vqmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(x[4 * half + i], inverse)));
-      }
-      const int8x16_t bytes = vcombine_s8(vqmovn_s16(vcombine_s16(words[0], words[1])),
-                                          vqmovn_s16(vcombine_s16(words[2], words[3])));
-      vst1q_s8(to + 16 * half, bytes);
-      sums[half] = vaddlvq_s8(bytes);
+    for (int i = 0; i < 4; ++i) {
+      words[i] = vqmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(x[i], inverse)));
     }
-    block.start = -8 * (sums[0] + sums[1]);
-    block.start_high = -8 * sums[1];
-    block.scaled_sum = block.scale * static_cast<float>(sums[0] + sums[1]);
+    return vcombine_s8(vqmovn_s16(vcombine_s16(words[0], words[1])),
+                       vqmovn_s16(vcombine_s16(words[2], words[3])));
   }
 };
 

@@ -19,11 +19,22 @@ struct SignedDot {
   static void run(const NeonPass& pass, PassResults& results) {
     NeonDots<SignedDot>::run<T, Quarters, N>(pass, results);
   }
+
+  static void quantize(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
+                       TilePlace place) {
+    for (int b = 0; b < blocks; ++b) {
+      const auto block = NeonQuants<SignedDot>::of(column + b * kBlock);
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(b) * place.width;
+      vst1q_s8(quants + at * kBlock, block.low);
+      vst1q_s8(quants + at * kBlock + 16, block.high);
+      scales[at] = block.scale;
+    }
+  }
 };
 
 }  // namespace
 
-const MatmulKernels kMatmulNeonDot = {.quantize = MatmulNeon<SignedDot>::quantize,
+const MatmulKernels kMatmulNeonDot = {.quantize = SignedDot::quantize,
                                       .multiply = MatmulNeon<SignedDot>::multiply};
 
 }  // namespace flotilla::kernels

@@ -6,8 +6,12 @@ namespace flotilla::kernels {
 namespace {
 
 // usmmla multiplies 2 rows of 8 unsigned bytes by 2 columns of 8 signed ones: 32 products where
-// usdot has 16. So a vector holds 2 rows of 2 columns: {row 0: a, b, row 1: a, b}. A column on its
-// own goes by usdot, 4 rows a vector.
+// usdot has 16. So a vector holds 2 rows of 2 columns: {row 0: a, b, row 1: a, b}. A tile of one
+// column goes by usdot, 4 rows a vector.
+// Pairs are made where columns are quantised: made here, 10 operations would come to the 16 of each
+// quarter of the rows. Two columns' blocks are 64 bytes, {8 of a, 8 of b} four times, and their
+// scales eight numbers, {scale of a, of b, scaled_sum ..., start ..., start_high ...}. The last of
+// an odd number of columns lies as other sets have it.
 struct Pairs {
   static constexpr bool kSigned = false;
 
@@ -16,6 +20,31 @@ struct Pairs {
     sum = vusdotq_laneq_s32(sum, v[1], q, 1);
     sum = vusdotq_laneq_s32(sum, v[2], q, 2);
     return vusdotq_laneq_s32(sum, v[3], q, 3);
+  }
+
+  static void quantize(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
+                       TilePlace place) {
+    const int second = place.column % 2;
+    const bool alone = second == 0 && place.column + 1 == place.width;
+    for (int b = 0; b < blocks; ++b) {
+      const auto block = NeonQuants<Pairs>::of(column + b * kBlock);
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(b) * place.width - second;
+      std::int8_t* to = quants + at * kBlock;
+      if (alone) {
+        vst1q_s8(to, block.low);
+        vst1q_s8(to + 16, block.high);
+        scales[at] = block.scale;
+        continue;
+      }
+      to += 8 * second;
+      vst1_s8(to, vget_low_s8(block.low));
+      vst1_s8(to + 16, vget_high_s8(block.low));
+      vst1_s8(to + 32, vget_low_s8(block.high));
+      vst1_s8(to + 48, vget_high_s8(block.high));
+      const auto numbers = __builtin_bit_cast(Numbers, block.scale);
+      auto* pair = reinterpret_cast<std::int32_t*>(scales + at) + second;
+      for (int i = 0; i < 4; ++i) pair[2 * i] = numbers.of[i];
+    }
   }
 
   template <WeightType T, int Quarters, int N>
@@ -65,32 +94,40 @@ struct Pairs {
     }
   }
 
-  static int32x4_t load_scale(const BlockScale& scale) {
-    static_assert(sizeof(BlockScale) == 16);
-    return vld1q_s32(reinterpret_cast<const std::int32_t*>(&scale));
-  }
-  static int32x4_t twice(int32x2_t x) { return vcombine_s32(x, x); }
+  struct Numbers {
+    std::int32_t of[4];
+  };
+  static_assert(sizeof(Numbers) == sizeof(BlockScale));
 
-  // Columns 0 and `next`, which is 0 where there is no other.
-  static Columns pair_columns(const std::int8_t* quants, const BlockScale* scales, int next) {
+  static int32x4_t twice(const std::int32_t* pair) {
+    const int32x2_t x = vld1_s32(pair);
+    return vcombine_s32(x, x);
+  }
+
+  static Columns load_pair(const std::int8_t* quants, const BlockScale* scales) {
+    const auto* numbers = reinterpret_cast<const std::int32_t*>(scales);
     Columns columns;
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-      const std::int8_t* at = quants + 16 * half;
-      const int64x2_t a = vreinterpretq_s64_s8(vld1q_s8(at));
-      const int64x2_t b = vreinterpretq_s64_s8(vld1q_s8(at + kBlock * next));
-      columns.q[2 * half] = vreinterpretq_s8_s64(vzip1q_s64(a, b));
-      columns.q[2 * half + 1] = vreinterpretq_s8_s64(vzip2q_s64(a, b));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) columns.q[i] = vld1q_s8(quants + 16 * i);
+    columns.scale = vreinterpretq_f32_s32(twice(numbers));
+    columns.scaled_sum = vreinterpretq_f32_s32(twice(numbers + 2));
+    columns.start = twice(numbers + 4);
+    columns.start_high = twice(numbers + 6);
+    return columns;
+  }
+
+  // A column with itself.
+  static Columns load_one(const std::int8_t* quants, const BlockScale& scale) {
+    Columns columns;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const int8x8_t x = vld1_s8(quants + 8 * i);
+      columns.q[i] = vcombine_s8(x, x);
     }
-    // {scale, scaled_sum, start, start_high} of each.
-    const int32x4_t a = load_scale(scales[0]);
-    const int32x4_t b = load_scale(scales[next]);
-    const int32x4_t floats = vzip1q_s32(a, b);
-    const int32x4_t starts = vzip2q_s32(a, b);
-    columns.scale = vreinterpretq_f32_s32(twice(vget_low_s32(floats)));
-    columns.scaled_sum = vreinterpretq_f32_s32(twice(vget_high_s32(floats)));
-    columns.start = twice(vget_low_s32(starts));
-    columns.start_high = twice(vget_high_s32(starts));
+    columns.scale = vdupq_n_f32(scale.scale);
+    columns.scaled_sum = vdupq_n_f32(scale.scaled_sum);
+    columns.start = vdupq_n_s32(scale.start);
+    columns.start_high = vdupq_n_s32(scale.start_high);
     return columns;
   }
 
@@ -122,7 +159,7 @@ struct Pairs {
     float32x4_t sums[Quarters][kPairs][2];
 #pragma GCC unroll 4
     for (int r = 0; r < Quarters; ++r) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int p = 0; p < kPairs; ++p) sums[r][p][0] = sums[r][p][1] = vdupq_n_f32(0);
     }
     const std::byte* group = pass.group;
@@ -138,22 +175,23 @@ struct Pairs {
       for (int r = 0; r < Quarters; ++r) {
         Rows rows[2];
         pair_rows(NeonBlock<Pairs, T>::unpack(group, super, pass.quarter + r), rows);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int p = 0; p < kPairs; ++p) {
+          const std::int8_t* q = quants + kBlock * 2 * p;
           const Columns columns =
-              pair_columns(quants + kBlock * 2 * p, scales + 2 * p, 2 * p + 1 < N ? 1 : 0);
+              2 * p + 1 < N ? load_pair(q, scales + 2 * p) : load_one(q, scales[2 * p]);
           sums[r][p][0] = add_columns<T>(rows[0], columns, sums[r][p][0]);
           sums[r][p][1] = add_columns<T>(rows[1], columns, sums[r][p][1]);
         }
       }
       group += layout_of(T).block_bytes();
-      quants += kBlock * pass.tile_width;
-      scales += pass.tile_width;
+      quants += kBlock * N;
+      scales += N;
     }
 #pragma GCC unroll 4
     for (int r = 0; r < Quarters; ++r) {
       const int row = 4 * (pass.quarter + r);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int p = 0; p < kPairs; ++p) {
         vst1q_f32(results[2 * p] + row, vuzp1q_f32(sums[r][p][0], sums[r][p][1]));
         if (2 * p + 1 == N) continue;
@@ -165,7 +203,7 @@ struct Pairs {
 
 }  // namespace
 
-const MatmulKernels kMatmulNeonI8mm = {.quantize = MatmulNeon<Pairs>::quantize,
+const MatmulKernels kMatmulNeonI8mm = {.quantize = Pairs::quantize,
                                        .multiply = MatmulNeon<Pairs>::multiply};
 
 }  // namespace flotilla::kernels

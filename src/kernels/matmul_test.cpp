@@ -201,11 +201,11 @@ TEST(Matmul, ZerosAndLargeInputsStayFinite) {
     float column[kBlock] = {};
     std::int8_t quants[kBlock];
     BlockScale scale{};
-    kernels.quantize(column, 1, quants, &scale, 1);
+    kernels.quantize(column, 1, quants, &scale, {.column = 0, .width = 1});
     EXPECT_EQ(scale.scale, 0);
     EXPECT_EQ(scale.scaled_sum, 0);
     column[5] = -3e38F;
-    kernels.quantize(column, 1, quants, &scale, 1);
+    kernels.quantize(column, 1, quants, &scale, {.column = 0, .width = 1});
     EXPECT_EQ(quants[5], -127);
     EXPECT_TRUE(std::isfinite(scale.scaled_sum));
   }
