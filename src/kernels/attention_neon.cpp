@@ -9,7 +9,8 @@ namespace {
 
 // Byte i is 2^(i % 8) where mask[i] is not -inf, else 0.
 uint8x16_t seen_bits(const std::uint16_t* mask) {
-  constexpr std::uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  static constexpr std::uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+                                             1, 2, 4, 8, 16, 32, 64, 128};
   const uint16x8_t hidden = vdupq_n_u16(0xfc00);
   const uint8x8_t low = vmovn_u16(vceqq_u16(vld1q_u16(mask), hidden));
   const uint8x8_t high = vmovn_u16(vceqq_u16(vld1q_u16(mask + 8), hidden));

@@ -80,7 +80,7 @@ struct Neon {
     return mul(x, {power_of_2(n.a), power_of_2(n.b), power_of_2(n.c), power_of_2(n.d)});
   }
   static float32x4_t select_4(int bits, float32x4_t x, float32x4_t other) {
-    constexpr std::uint32_t kBits[4] = {1, 2, 4, 8};
+    static constexpr std::uint32_t kBits[4] = {1, 2, 4, 8};
     const uint32x4_t set =
         vtstq_u32(vdupq_n_u32(static_cast<std::uint32_t>(bits)), vld1q_u32(kBits));
     return vbslq_f32(set, x, other);
