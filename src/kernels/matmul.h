@@ -22,7 +22,8 @@ struct TilePlace {
 // threads and tiles: a result is the sum over its blocks in order, of
 //   fma(float(integer dot), weight scale * scale, sum), then fma(weight minimum, scaled_sum, sum).
 struct MatmulKernels {
-  // Quantises `blocks` blocks of one column into a tile: `quants` and `scales` are of its first.
+  // Quantises `blocks` blocks of one column into its tile, of which `quants` and `scales` are the
+  // column's own part of the first block.
   void (*quantize)(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
                    TilePlace place);
   // The rows of groups [first_group, last_group).
