@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,6 @@ namespace flotilla::kernels {
 namespace {
 
 constexpr const char* kNames[] = {"Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"};
-constexpr InstructionSet kSets[] = {InstructionSet::Amx, InstructionSet::Avx512Vnni,
-                                    InstructionSet::AvxVnni, InstructionSet::Avx2};
 
 std::byte* aligned(std::size_t bytes) {
   return static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
@@ -92,7 +91,7 @@ int run(int argc, char** argv) {
     if (std::string(argv[i]) == "--type") only_type = argv[i + 1];
   }
   Bench bench(rows, depth);
-  for (const InstructionSet set : kSets) {
+  for (const InstructionSet set : std::views::reverse(kInstructionSets)) {
     if (!has_instruction_set(set) || (!only_set.empty() && only_set != name_of(set))) continue;
     for (int type = 0; type < 5; ++type) {
       if (!only_type.empty() && only_type != kNames[type]) continue;

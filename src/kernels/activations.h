@@ -34,6 +34,7 @@ constexpr Tile tile_at(int columns, int index) {
 
 // Quantised columns. A tile's blocks are interleaved: block b of column c of a tile of width w,
 // which begins at column f, is at quants + f * depth + (b * w + c) * 32.
+// NEON's matrix products have the columns of a tile in pairs (matmul_neoni8mm.cpp).
 struct Activations {
   std::int8_t* quants = nullptr;  // 64-byte aligned
   BlockScale* scales = nullptr;

@@ -22,12 +22,14 @@ const AttentionKernels* kernels_of(InstructionSet set) {
     case InstructionSet::Avx512Vnni: return &kAttentionAvx512Vnni;
     case InstructionSet::AvxVnni:
     case InstructionSet::Avx2: return &kAttentionAvx2;
-    case InstructionSet::None: return nullptr;
+    default: return nullptr;
   }
+#elif defined(__aarch64__)
+  return set == InstructionSet::None ? nullptr : &kAttentionNeon;
 #else
   (void)set;
-#endif
   return nullptr;
+#endif
 }
 
 // Grows, never shrinks, 64-byte aligned, not initialised.

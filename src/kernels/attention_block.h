@@ -34,5 +34,6 @@ struct AttentionKernels {
 
 extern const AttentionKernels kAttentionAvx512Vnni;
 extern const AttentionKernels kAttentionAvx2;
+extern const AttentionKernels kAttentionNeon;
 
 }  // namespace flotilla::kernels

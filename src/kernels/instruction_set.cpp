@@ -1,14 +1,13 @@
 #include "kernels/instruction_set.h"
 
 #include <cstdlib>
+#include <ranges>
 
 #include "platform/amx_tiles.h"
+#include "platform/cpu_info.h"
 
 namespace flotilla::kernels {
 namespace {
-
-constexpr InstructionSet kBestFirst[] = {InstructionSet::Amx, InstructionSet::Avx512Vnni,
-                                         InstructionSet::AvxVnni, InstructionSet::Avx2};
 
 #if defined(__x86_64__)
 struct CpuId {
@@ -49,8 +48,16 @@ bool has_instruction_set(InstructionSet set) {
     case InstructionSet::AvxVnni: return avx2 && has_avx_vnni();
     case InstructionSet::Avx512Vnni: return avx512_vnni;
     case InstructionSet::Amx: return avx512_vnni && has_amx_int8() && platform::allow_amx_tiles();
+    default: return false;
   }
-  return false;
+#elif defined(__aarch64__)
+  const platform::ArmFeatures features = platform::arm_features();
+  switch (set) {
+    case InstructionSet::None: return true;
+    case InstructionSet::NeonDot: return features.dot_products;
+    case InstructionSet::NeonI8mm: return features.dot_products && features.matrix_products;
+    default: return false;
+  }
 #else
   return set == InstructionSet::None;
 #endif
@@ -59,7 +66,7 @@ bool has_instruction_set(InstructionSet set) {
 InstructionSet best_instruction_set() {
   const char* asked = std::getenv("FLOTILLA_KERNELS");
   bool reached = asked == nullptr;
-  for (const InstructionSet set : kBestFirst) {
+  for (const InstructionSet set : std::views::reverse(kInstructionSets)) {
     reached = reached || name_of(set) == asked;
     if (reached && has_instruction_set(set)) return set;
   }
@@ -73,6 +80,8 @@ std::string_view name_of(InstructionSet set) {
     case InstructionSet::AvxVnni: return "avxvnni";
     case InstructionSet::Avx512Vnni: return "avx512vnni";
     case InstructionSet::Amx: return "amx";
+    case InstructionSet::NeonDot: return "neondot";
+    case InstructionSet::NeonI8mm: return "neoni8mm";
   }
   return "none";
 }

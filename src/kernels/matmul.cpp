@@ -11,12 +11,18 @@ const MatmulKernels* matmul_kernels(InstructionSet set) {
     case InstructionSet::Avx512Vnni: return &kMatmulAvx512Vnni;
     case InstructionSet::AvxVnni: return &kMatmulAvxVnni;
     case InstructionSet::Avx2: return &kMatmulAvx2;
-    case InstructionSet::None: return nullptr;
+    default: return nullptr;
+  }
+#elif defined(__aarch64__)
+  switch (set) {
+    case InstructionSet::NeonI8mm: return &kMatmulNeonI8mm;
+    case InstructionSet::NeonDot: return &kMatmulNeonDot;
+    default: return nullptr;
   }
 #else
   (void)set;
-#endif
   return nullptr;
+#endif
 }
 
 void quantize_columns(const MatmulKernels& kernels, const Activations& activations,
@@ -29,7 +35,8 @@ void quantize_columns(const MatmulKernels& kernels, const Activations& activatio
       const int place = column - tile.first;
       kernels.quantize(source + stride * (column - first), blocks,
                        activations.tile_quants(tile) + std::ptrdiff_t{place} * kBlock,
-                       activations.tile_scales(tile) + place, tile.width);
+                       activations.tile_scales(tile) + place,
+                       {.column = place, .width = tile.width});
     }
   }
 }

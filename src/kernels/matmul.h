@@ -12,13 +12,20 @@ struct MatmulOutput {
   std::ptrdiff_t column_stride = 0;  // floats
 };
 
+// A column's place in its tile.
+struct TilePlace {
+  int column = 0;
+  int width = 1;
+};
+
 // Mat-mul of one instruction set. All compute the same bits, whatever the number of columns,
 // threads and tiles: a result is the sum over its blocks in order, of
 //   fma(float(integer dot), weight scale * scale, sum), then fma(weight minimum, scaled_sum, sum).
 struct MatmulKernels {
-  // Quantises `blocks` blocks of one column, from its block `first`, into its place in a tile.
+  // Quantises `blocks` blocks of one column into its tile, of which `quants` and `scales` are the
+  // column's own part of the first block.
   void (*quantize)(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
-                   int tile_width);
+                   TilePlace place);
   // The rows of groups [first_group, last_group).
   void (*multiply)(const PackedMatrix& weights, const Activations& activations, int first_group,
                    int last_group, const MatmulOutput& output);

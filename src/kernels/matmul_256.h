@@ -28,11 +28,10 @@ class Matmul256 {
   }
 
   static void quantize(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
-                       int tile_width) {
+                       TilePlace place) {
     for (int b = 0; b < blocks; ++b) {
-      quantize_block(column + b * kBlock,
-                     quants + static_cast<std::ptrdiff_t>(b) * tile_width * kBlock,
-                     scales[static_cast<std::ptrdiff_t>(b) * tile_width]);
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(b) * place.width;
+      quantize_block(column + b * kBlock, quants + at * kBlock, scales[at]);
     }
   }
 

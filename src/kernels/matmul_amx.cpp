@@ -308,8 +308,8 @@ void multiply(const PackedMatrix& weights, const Activations& activations, int f
 }
 
 void quantize(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
-              int tile_width) {
-  kMatmulAvx512Vnni.quantize(column, blocks, quants, scales, tile_width);
+              TilePlace place) {
+  kMatmulAvx512Vnni.quantize(column, blocks, quants, scales, place);
 }
 
 }  // namespace

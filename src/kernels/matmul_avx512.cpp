@@ -231,7 +231,8 @@ void quantize_4(const float* from, std::int8_t* quants, BlockScale* scales, int 
 }
 
 void quantize(const float* column, int blocks, std::int8_t* quants, BlockScale* scales,
-              int tile_width) {
+              TilePlace place) {
+  const int tile_width = place.width;
   int b = 0;
   for (; b + 4 <= blocks; b += 4) {
     quantize_4(column + b * kBlock, quants + static_cast<std::ptrdiff_t>(b) * tile_width * kBlock,

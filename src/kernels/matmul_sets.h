@@ -9,5 +9,7 @@ extern const MatmulKernels kMatmulAmx;
 extern const MatmulKernels kMatmulAvx512Vnni;
 extern const MatmulKernels kMatmulAvx2;
 extern const MatmulKernels kMatmulAvxVnni;
+extern const MatmulKernels kMatmulNeonDot;
+extern const MatmulKernels kMatmulNeonI8mm;
 
 }  // namespace flotilla::kernels

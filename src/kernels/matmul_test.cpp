@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,9 +37,13 @@ struct Shape {
 class Case {
  public:
   Case(WeightType type, Shape shape, Random& random)
+      : Case(type, shape, random_weights(type, shape.rows, shape.depth, random),
+             random_floats(shape.columns * shape.depth, random)) {}
+
+  Case(WeightType type, Shape shape, std::vector<std::byte> source, std::vector<float> inputs)
       : shape_(shape),
-        source_(random_weights(type, shape.rows, shape.depth, random)),
-        inputs_(random_floats(shape.columns * shape.depth, random)),
+        source_(std::move(source)),
+        inputs_(std::move(inputs)),
         expected_(static_cast<std::size_t>(shape.columns * shape.rows)) {
     matrix_ = {.type = type, .rows = shape.rows, .depth = shape.depth};
     packed_.resize(matrix_.bytes());
@@ -143,6 +148,28 @@ TEST(Matmul, PartsOfThreadsAndMisalignedMemoryChangeNothing) {
   }
 }
 
+// Where sums of products are largest, and what an unsigned or signed byte cannot hold would show.
+TEST(Matmul, WeightsAndInputsAtTheEndsOfTheirRangesAreExact) {
+  Random random(6);
+  const Shape shape{.rows = 20, .depth = 512, .columns = 7};
+  for (const WeightType type : kTypes) {
+    for (const int byte : {0x00, 0x7f, 0x80, 0xff}) {
+      std::vector<float> inputs(static_cast<std::size_t>(shape.columns * shape.depth));
+      for (int i = 0; i < shape.columns * shape.depth; ++i) {
+        const int column = i / shape.depth;
+        inputs[i] = column == 0 || (column > 1 && i % column == 0) ? 3.0F : -3.0F;
+      }
+      const Case one(type, shape, equal_weights(type, shape.rows, shape.depth, byte, random),
+                     inputs);
+      for (const InstructionSet set : matmul_sets()) {
+        SCOPED_TRACE(std::string(name_of(set)) + " type " + std::to_string(int(type)) + " byte " +
+                     std::to_string(byte));
+        one.expect_exact(one.compute(*matmul_kernels(set), 1));
+      }
+    }
+  }
+}
+
 // Quantising to 127 steps errs by at most half a step: |error| <= sum |w| * max |x| / 254, plus the
 // float sum's own rounding.
 TEST(Matmul, TheReferenceIsWithinTheErrorOfItsQuantisation) {
@@ -174,11 +201,11 @@ TEST(Matmul, ZerosAndLargeInputsStayFinite) {
     float column[kBlock] = {};
     std::int8_t quants[kBlock];
     BlockScale scale{};
-    kernels.quantize(column, 1, quants, &scale, 1);
+    kernels.quantize(column, 1, quants, &scale, {.column = 0, .width = 1});
     EXPECT_EQ(scale.scale, 0);
     EXPECT_EQ(scale.scaled_sum, 0);
     column[5] = -3e38F;
-    kernels.quantize(column, 1, quants, &scale, 1);
+    kernels.quantize(column, 1, quants, &scale, {.column = 0, .width = 1});
     EXPECT_EQ(quants[5], -127);
     EXPECT_TRUE(std::isfinite(scale.scaled_sum));
   }

@@ -9,12 +9,14 @@ const RowKernels* row_kernels(InstructionSet set) {
     case InstructionSet::Avx512Vnni: return &kRowsAvx512;
     case InstructionSet::AvxVnni:
     case InstructionSet::Avx2: return &kRowsAvx2;
-    case InstructionSet::None: return nullptr;
+    default: return nullptr;
   }
+#elif defined(__aarch64__)
+  return set == InstructionSet::None ? nullptr : &kRowsNeon;
 #else
   (void)set;
-#endif
   return nullptr;
+#endif
 }
 
 }  // namespace flotilla::kernels

@@ -19,5 +19,6 @@ const RowKernels* row_kernels(InstructionSet set);
 
 extern const RowKernels kRowsAvx512;
 extern const RowKernels kRowsAvx2;
+extern const RowKernels kRowsNeon;
 
 }  // namespace flotilla::kernels

@@ -52,6 +52,45 @@ TEST(RowOperations, RmsNormIsTheDefinitionAndTheSameBitsInEverySet) {
   }
 }
 
+// Two roundings of the gate's exponential and one each of its sum, quotient and product; its
+// polynomial errs by 1e-7.
+TEST(RowOperations, SumsAndGatesAreTheirDefinitionsInEverySet) {
+  for (const InstructionSet set : present_sets()) {
+    Random random(2);
+    for (const int count : {1, 15, 16, 17, 100}) {
+      SCOPED_TRACE(std::string(name_of(set)) + " count " + std::to_string(count));
+      const std::vector<float> a = random_floats(count, random);
+      const std::vector<float> b = random_floats(count, random);
+      std::vector<float> sums(a.size() + 1, 77.0F);
+      std::vector<float> gated = a;
+      row_kernels(set)->add(a.data(), b.data(), sums.data(), count);
+      row_kernels(set)->silu_times(gated.data(), b.data(), gated.data(), count);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        ASSERT_EQ(sums[i], a[i] + b[i]);
+        const double expected = double{a[i]} / (1 + std::exp(-double{a[i]})) * double{b[i]};
+        ASSERT_NEAR(double{gated[i]}, expected, std::abs(expected) * 6e-7) << a[i];
+      }
+      EXPECT_EQ(sums.back(), 77.0F) << "written behind the row";
+    }
+  }
+}
+
+// The number is what x86-64 and Arm processors compute: all sets must.
+TEST(RowOperations, EveryKindOfProcessorComputesTheSameBits) {
+  for (const InstructionSet set : present_sets()) {
+    SCOPED_TRACE(name_of(set));
+    Random random(3);
+    std::vector<float> from = random_floats(1000, random);
+    const std::vector<float> weight = random_floats(1000, random);
+    for (int i = 0; i < 100; ++i) from[i] *= 40;  // gates that are shut, and wide open
+    std::vector<float> all = rms_norm(set, from, weight, false);
+    std::vector<float> gated(from.size());
+    row_kernels(set)->silu_times(from.data(), weight.data(), gated.data(), 1000);
+    all.insert(all.end(), gated.begin(), gated.end());
+    EXPECT_EQ(bits_of(all), 12150998525671395834U);
+  }
+}
+
 TEST(RowOperations, ARowOfZerosStaysZero) {
   for (const InstructionSet set : present_sets()) {
     const std::vector<float> zeros(40);

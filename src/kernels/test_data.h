@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +18,7 @@ inline constexpr double kRandomFloatMax = 4;
 
 inline std::vector<InstructionSet> present_sets() {
   std::vector<InstructionSet> sets;
-  for (const InstructionSet set : {InstructionSet::Avx2, InstructionSet::AvxVnni,
-                                   InstructionSet::Avx512Vnni, InstructionSet::Amx}) {
+  for (const InstructionSet set : kInstructionSets) {
     if (has_instruction_set(set)) sets.push_back(set);
   }
   return sets;
@@ -59,11 +59,8 @@ inline std::vector<std::uint16_t> random_halves(int count, Random& random) {
   return values;
 }
 
-// Random bytes with sane f16 scales where GGUF has them.
-inline std::vector<std::byte> random_weights(WeightType type, int rows, int depth, Random& random) {
-  const std::size_t row_bytes = source_row_bytes(type, depth);
-  std::vector<std::byte> bytes(row_bytes * static_cast<std::size_t>(rows));
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+// Sane f16 scales where GGUF has them.
+inline void put_scales(WeightType type, std::vector<std::byte>& bytes, Random& random) {
   const auto put = [&](std::size_t at) {
     const std::uint16_t half = reference::float_to_f16(random_float(random, 0.1));
     std::memcpy(bytes.data() + at, &half, sizeof(half));
@@ -77,7 +74,31 @@ inline std::vector<std::byte> random_weights(WeightType type, int rows, int dept
     put(at);
     if (type == WeightType::Q4_1 || type == WeightType::Q4_K) put(at + 2);
   }
+}
+
+// All bytes are `byte`, but scales.
+inline std::vector<std::byte> equal_weights(WeightType type, int rows, int depth, int byte,
+                                            Random& random) {
+  std::vector<std::byte> bytes(source_row_bytes(type, depth) * static_cast<std::size_t>(rows),
+                               static_cast<std::byte>(byte));
+  put_scales(type, bytes, random);
   return bytes;
+}
+
+inline std::vector<std::byte> random_weights(WeightType type, int rows, int depth, Random& random) {
+  std::vector<std::byte> bytes(source_row_bytes(type, depth) * static_cast<std::size_t>(rows));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+  put_scales(type, bytes, random);
+  return bytes;
+}
+
+// A number of all their bits: what is the same on each kind of processor is written down as such.
+inline std::uint64_t bits_of(const std::vector<float>& values) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const float value : values) {
+    hash = (hash ^ std::bit_cast<std::uint32_t>(value)) * 0x100000001b3;
+  }
+  return hash;
 }
 
 }  // namespace flotilla::kernels

@@ -8,6 +8,13 @@
 #include <string_view>
 #include <unistd.h>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+#if defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
 #include "platform/proc_text.h"
 
 namespace flotilla::platform {
@@ -78,6 +85,22 @@ int x86_level() {
   return v4 ? 4 : 3;
 #else
   return 0;
+#endif
+}
+
+ArmFeatures arm_features() {
+#if defined(__aarch64__) && defined(__linux__)
+  // <asm/hwcap.h>: ASIMDDP of AT_HWCAP, I8MM of AT_HWCAP2.
+  return {.dot_products = (::getauxval(AT_HWCAP) >> 20 & 1) != 0,
+          .matrix_products = (::getauxval(AT_HWCAP2) >> 13 & 1) != 0};
+#elif defined(__aarch64__) && defined(__APPLE__)
+  int i8mm = 0;
+  std::size_t size = sizeof i8mm;
+  const int failed = ::sysctlbyname("hw.optional.arm.FEAT_I8MM", &i8mm, &size, nullptr, 0);
+  // Every Mac of this kind has dot products; older systems do not name the other.
+  return {.dot_products = true, .matrix_products = failed == 0 && i8mm != 0};
+#else
+  return {};
 #endif
 }
 

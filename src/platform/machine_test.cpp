@@ -49,6 +49,17 @@ TEST(CpuInfo, TheLevelIsWhatTheSystemNames) {
 }
 #endif
 
+#if defined(__aarch64__) && defined(__linux__)
+TEST(CpuInfo, ArmsFeaturesAreWhatTheSystemNames) {
+  const std::string text = read_small_file("/proc/cpuinfo");
+  const auto begin = text.find("\nFeatures");
+  if (begin == std::string::npos) GTEST_SKIP() << "the system names none, as under qemu-user";
+  const std::string names = text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1) + " ";
+  EXPECT_EQ(arm_features().dot_products, names.find(" asimddp ") != std::string::npos);
+  EXPECT_EQ(arm_features().matrix_products, names.find(" i8mm ") != std::string::npos);
+}
+#endif
+
 #if defined(__linux__)
 TEST_F(Machine, CopiesOfOneDiskAreTwoMachinesAndContainersOfOneKernelOne) {
   const auto id_of = [&](const char* name, const char* boot) {
