@@ -25,7 +25,7 @@ Question streamed(Question one) {
   return one;
 }
 
-std::string quoted(const std::string& text) { return api::json_string(text); }
+std::string as_json(const std::string& text) { return api::json_string(text); }
 
 // The first of two answers that is not as it should be, or where they differ.
 std::string difference(const Heard& a, const Heard& b) {
@@ -33,7 +33,7 @@ std::string difference(const Heard& a, const Heard& b) {
     if (!one->answer.fault.empty()) return one->answer.fault;
   }
   if (a.answer.text != b.answer.text) {
-    return fmt::format("{} and {}", quoted(a.answer.text), quoted(b.answer.text));
+    return fmt::format("{} and {}", as_json(a.answer.text), as_json(b.answer.text));
   }
   if (a.answer.finish_reason == b.answer.finish_reason) return {};
   return fmt::format("finish_reason {} and {}", a.answer.finish_reason, b.answer.finish_reason);
@@ -133,13 +133,13 @@ Awaitable<std::string> stop_strings_cut(Asker& asker, bool stream) {
   const std::string stop = piece_of(full.answer.text);
   if (stop.empty()) co_return "the answer without a stop string is empty";
   one.stream = stream;
-  one.more = R"(,"stop":[)" + quoted(stop) + "]";
+  one.more = R"(,"stop":[)" + as_json(stop) + "]";
   const Heard heard = co_await asker.ask(std::move(one));
   if (!heard.answer.fault.empty()) co_return heard.answer.fault;
   const std::string wanted = full.answer.text.substr(0, full.answer.text.find(stop));
   if (heard.answer.text != wanted) {
-    co_return fmt::format("with the stop string {}: {}, wanted {}", quoted(stop),
-                          quoted(heard.answer.text), quoted(wanted));
+    co_return fmt::format("with the stop string {}: {}, wanted {}", as_json(stop),
+                          as_json(heard.answer.text), as_json(wanted));
   }
   if (heard.answer.finish_reason == "stop") co_return std::string();
   co_return "finish_reason is " + heard.answer.finish_reason;
@@ -160,7 +160,7 @@ Awaitable<std::string> characters_of_several_tokens_stay_whole(Asker& asker) {
       R"(,"response_format":{{"type":"json_schema","json_schema":{{"name":"x","strict":true,)"
       R"("schema":{{"type":"object","properties":{{"a":{{"type":"string","enum":[{}]}}}},)"
       R"("required":["a"],"additionalProperties":false}}}}}})",
-      quoted(text));
+      as_json(text));
   const Heard whole = co_await asker.ask(one);
   one.stream = true;
   const Heard stream = co_await asker.ask(std::move(one));
@@ -168,7 +168,7 @@ Awaitable<std::string> characters_of_several_tokens_stay_whole(Asker& asker) {
   if (!differ.empty()) co_return differ;
   const bool there = whole.answer.text.find(text) != std::string::npos;
   const bool escaped = whole.answer.text.find("\\u") != std::string::npos;
-  co_return there || escaped ? std::string() : "the answer is " + quoted(whole.answer.text);
+  co_return there || escaped ? std::string() : "the answer is " + as_json(whole.answer.text);
 }
 
 // Cut anywhere, also in the middle of a character's tokens.
@@ -180,8 +180,8 @@ Awaitable<std::string> a_shorter_answer_is_the_begin_of_a_longer_one(Asker& aske
     const Heard heard = co_await asker.ask(std::move(one));
     if (!heard.answer.fault.empty()) co_return heard.answer.fault;
     if (!heard.answer.text.starts_with(before)) {
-      co_return fmt::format("{} tokens give {}, one less {}", tokens, quoted(heard.answer.text),
-                            quoted(before));
+      co_return fmt::format("{} tokens give {}, one less {}", tokens, as_json(heard.answer.text),
+                            as_json(before));
     }
     before = heard.answer.text;
   }
