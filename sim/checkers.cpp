@@ -20,7 +20,22 @@ void Checkers::breaks(std::string promise) {
 }
 
 void Checkers::on_added(ReplicaIndex replica, Generation generation) {
-  shadow(replica).generation = generation;
+  const auto kept = static_cast<std::size_t>(std::count_if(
+      shadows_.begin(), shadows_.end(), [](const auto& entry) { return !entry.second.gone(); }));
+  const auto [found, is_new] = shadows_.try_emplace(replica);
+  Shadow& it = found->second;
+  if (!is_new && !it.gone()) {
+    breaks(fmt::format("replica {} is there and its place is another's", number(replica)));
+  }
+  // A place stays empty only while a ticket that was in it has not ended.
+  if (is_new && shadows_.size() > kept + tickets_.size() + 1) {
+    breaks(fmt::format("a {}th place is made for {} replicas and {} tickets", shadows_.size(),
+                       kept + 1, tickets_.size()));
+  }
+  const std::uint32_t last = it.last;
+  it = Shadow{};
+  it.generation = generation;
+  it.last = last;
 }
 
 void Checkers::on_start(const StartReplica& start, Instant now) {
@@ -29,6 +44,10 @@ void Checkers::on_start(const StartReplica& start, Instant now) {
   if (it.removed) breaks(fmt::format("replica {} was removed and is started", name));
   if (!it.node_up) breaks(fmt::format("replica {} is started though its node is away", name));
   if (it.starts) breaks(fmt::format("replica {} is started while its runner is there", name));
+  if (start.launch.number <= it.last) {
+    breaks(fmt::format("launch {} of replica {} is there twice", start.launch.number, name));
+  }
+  it.last = start.launch.number;
   if (it.failed != Instant{} && !it.asked && !it.came_back && !it.stable) {
     const HealSettings& heal = scenario_.settings.heal;
     if (now - it.failed < heal.backoff_min) {
@@ -54,6 +73,7 @@ void Checkers::on_ready(Launch launch, int places, Instant now) {
 
 void Checkers::on_adopted(Launch launch, int places, Instant now) {
   Shadow& it = shadow(launch.replica);
+  it.last = std::max(it.last, launch.number);
   it.current = launch.number;
   it.starts = true;
   it.failed = Instant{};

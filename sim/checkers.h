@@ -60,6 +60,7 @@ class Checkers {
  private:
   struct Shadow {  // of a replica
     cluster::Generation generation{};
+    std::uint32_t last = 0;     // launch that anybody had in its place
     std::uint32_t current = 0;  // its last launch
     std::uint32_t ready = 0;    // its launch that serves; 0: none
     int places = 0;
@@ -76,6 +77,7 @@ class Checkers {
     bool stable = false;     // that failure came after a stable time
     bool came_back = false;  // its node did since then
     int idle_seconds = 0;    // ready, empty, while others waited
+    bool gone() const { return removed && !starts; }
   };
   struct Held {  // a ticket
     std::string key;

@@ -110,14 +110,15 @@ void World::add_node() {
 }
 
 void World::add_replica(std::size_t node, Generation generation) {
-  members_.push_back({.node = node, .generation = generation});
-  const auto index = static_cast<ReplicaIndex>(members_.size() - 1);
-  checkers_.on_added(index, generation);
   const Link link = nodes_[node]->told_away ? Link::Away : Link::Up;
+  const ReplicaIndex index = pool_.add_replica(nodes_[node]->id, generation, link, agenda_.now());
+  if (number(index) > members_.size()) checkers_.breaks("replicas are not numbered in order");
+  if (number(index) >= members_.size()) members_.resize(number(index) + 1);
+  Member& member = members_[number(index)];
+  member = {
+      .node = node, .generation = generation, .launch = member.launch, .before = member.launch};
+  checkers_.on_added(index, generation);
   checkers_.on_node(index, link == Link::Up, agenda_.now());
-  if (pool_.add_replica(nodes_[node]->id, generation, link, agenda_.now()) != index) {
-    checkers_.breaks("replicas are not numbered in order");
-  }
   act();
 }
 
@@ -269,6 +270,13 @@ void World::handshake(std::size_t node) {
   if (!at.link || !at.told_away) return;
   at.told_away = false;
   note("node {} is back", at.id.str());
+  // Runners of replicas whose places others have.
+  std::erase_if(at.runners, [&](const auto& entry) {
+    const Member& member = members_[number(entry.first)];
+    if (member.node == node && entry.second->launch.number > member.before) return false;
+    entry.second->dead = true;
+    return true;
+  });
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (member.node != node) continue;

@@ -64,6 +64,7 @@ class World : public RunnerOwner {
     std::size_t node = 0;
     cluster::Generation generation{};
     std::uint32_t launch = 0;  // last one the body heard of
+    std::uint32_t before = 0;  // and of who had its place before
     bool removed = false;
   };
 

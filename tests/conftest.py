@@ -4,6 +4,7 @@ their own."""
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -73,6 +74,19 @@ def alone(tmp_path_factory):
         yield runner
     finally:
         runner.stop()
+
+
+@pytest.fixture(scope="session")
+def sdks(tmp_path_factory):
+    """A folder with the pinned TypeScript SDKs and our scripts for them."""
+    folder = tmp_path_factory.mktemp("typescript")
+    for file in (support.ROOT / "tests/typescript").iterdir():
+        if file.is_file():
+            shutil.copy(file, folder)
+    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--omit=peer"],
+                          cwd=folder, text=True, capture_output=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
 
 
 @pytest.fixture(params=["shared", "alone"])

@@ -8,8 +8,6 @@ page took more than 10 % of a core or was painted later than after 1 s.
 """
 
 import argparse
-import http.client
-import json
 import os
 import pathlib
 import sys
@@ -22,29 +20,12 @@ sys.path[:0] = [str(ROOT / "tests/browser"), str(ROOT / "tests")]
 
 import conftest as browser  # noqa: E402  of tests/browser
 import support  # noqa: E402
+from busy import busy_streams, main_thread_s  # noqa: E402
 from page import Page  # noqa: E402
 
 REPLICAS, WIDTH = 4, 8
 CORE_MAX, PAINT_MAX_MS = 0.10, 1000
 TICK = os.sysconf("SC_CLK_TCK")
-
-
-def keep_busy(server, over):
-    """One stream after the other until it is over."""
-    body = json.dumps({"model": "synthetic", "stream": True, "max_tokens": 400, "ignore_eos": True,
-                       "messages": [{"role": "user", "content": "x"}]})
-    while not over.is_set():
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        try:
-            connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            while not over.is_set() and answer.read1(65536):
-                pass
-        except (OSError, http.client.HTTPException):
-            if not over.is_set():
-                raise
-        finally:
-            connection.close()
 
 
 def count_events(server, over, counted):
@@ -88,11 +69,6 @@ def renderers(driver):
     return found
 
 
-def main_thread_s(page):
-    metrics = page.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
-    return {entry["name"]: entry["value"] for entry in metrics}["TaskDuration"]
-
-
 def measure(page, server, name, seconds):
     page.open("about:blank")
     page.open(f"{server.url}/#/{name}")
@@ -122,19 +98,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=20, help="how long each page is watched")
     seconds = parser.parse_args().seconds
-    over = threading.Event()
     with tempfile.TemporaryDirectory() as folder:
         server = support.Server(pathlib.Path(folder), environment={"FLOTILLA_SYNTHETIC_STEP_US": "50000"})
         try:
             server.load(nodes=REPLICAS, model="synthetic", batch_size=WIDTH)
-            for _ in range(REPLICAS * (WIDTH + 2)):
-                threading.Thread(target=keep_busy, args=(server, over), daemon=True).start()
-            with browser.chromium_of_tests() as driver:
+            with busy_streams(server, REPLICAS * (WIDTH + 2)), browser.chromium_of_tests() as driver:
                 page = Page(driver, None)
                 page.size(1360, 860)
                 good = [measure(page, server, name, seconds) for name in ("clusters", "live", "nodes", "logs")]
         finally:
-            over.set()
             server.stop()
     return 0 if all(good) else 1
 

@@ -42,6 +42,9 @@ MUTANTS = [
      "if (std::optional<std::string> hang = watchdog_.check(busy, now); false) {"),
     ("a free place waits for the next request", "pool_tickets.cpp",
      "s.restart_if_useless(unit, now);\n  s.pump(replica, now);", "s.restart_if_useless(unit, now);"),
+    ("what has stopped keeps its place for ever", "pool_replicas.cpp",
+     "if (vacant.empty()) return std::nullopt;", "return std::nullopt;"),
+    ("a launch is there twice", "pool_replicas.cpp", "s.unit(*vacant).replica.launch().number + 1", "0"),
 ]
 # Histories that meet every fault; a mutant that lives through all of them was not found.
 HISTORIES = ["--seed", "1", "--runs", "60", "--nodes", "8", "--hours", "1"]

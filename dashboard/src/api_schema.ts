@@ -468,6 +468,8 @@ export interface SyncSpec {
   model: string;
   // To these only; else to all that lack it.
   nodes?: string[];
+  // The node whose file it is; else one whose file most of them have.
+  from?: string;
 }
 
 export interface TransferNode {
@@ -891,7 +893,7 @@ export interface ToolCall {
 }
 
 export interface ChatMessage {
-  role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+  role: "system" | "developer" | "user" | "assistant" | "tool";
   content?: string | Record<string, unknown>[] | null;
   name?: string;
   reasoning_content?: string | null;
@@ -937,7 +939,7 @@ export interface ChatRequest {
   response_format?: Record<string, unknown> | null;
   // GBNF.
   grammar?: string | null;
-  reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+  reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null;
   enable_thinking?: boolean | null;
   chat_template_kwargs?: Record<string, unknown> | null;
   continue_final_message?: boolean | null;
@@ -1038,12 +1040,14 @@ export interface CompletionAnswer {
 
 export interface ResponsesRequest {
   model: string;
+  // An item_reference stands for the item of a stored response.
   input: string | Record<string, unknown>[];
   instructions?: string | null;
   previous_response_id?: string | null;
   store?: boolean | null;
   stream?: boolean | null;
   tools?: Record<string, unknown>[] | null;
+  // A word, a function by its name, or allowed_tools with mode and tools.
   tool_choice?: string | Record<string, unknown> | null;
   parallel_tool_calls?: boolean | null;
   text?: Record<string, unknown> | null;

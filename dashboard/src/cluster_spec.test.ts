@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bodyOf, isWrong, newNode, nodeBody, spec, wrongNode } from "./cluster_spec";
+import { bodyOf, isWrong, newNode, nodeBody, spec, wrongLabel, wrongNode } from "./cluster_spec";
 
 const told = {
   id: "desk",
@@ -57,4 +57,23 @@ test("wrong values are found", () => {
     expect(isWrong({ ...ssh, ...wrong }, known), JSON.stringify(wrong)).toBe(true);
   }
   expect(isWrong(node, known)).toBe(false);
+});
+
+test("addresses and labels are those that the server takes", () => {
+  const known = spec(told, "");
+  const where = (changes: object) => wrongNode({ ...newNode(known), ...changes }, known).where;
+  for (const url of ["http://a", "https://a:8080/v1", "http://[::1]:8080/v1?x=1"]) {
+    expect(where({ transport: "http", url }), url).toBe("");
+  }
+  for (const url of ["http://", "a:80", "http://a b/v1", "http://a/v 1", "http://me:key@a/v1"]) {
+    expect(where({ transport: "http", url }), url).not.toBe("");
+  }
+  for (const host of ["a", "mini-a.lan", "::1", "10.0.0.5", "_x"]) {
+    expect(where({ transport: "ssh", host }), host).toBe("");
+  }
+  for (const host of ["", "-oProxy", "a b", "me@a", "a".repeat(256)]) {
+    expect(where({ transport: "ssh", host }), host).not.toBe("");
+  }
+  expect(wrongLabel("é".repeat(100))).toBe("");
+  expect(wrongLabel("é".repeat(100), 3)).toBe("At most 197 bytes.");
 });

@@ -93,6 +93,13 @@ export function putCluster(made: NewCluster): Promise<Outcome> {
 
 const idForm = /^[a-z0-9][a-z0-9-]{0,40}$/;
 
+// In bytes; `more`: what is added to it in the labels of nodes.
+const labelMax = 200;
+export function wrongLabel(label: string, more = 0): string {
+  const most = labelMax - more;
+  return new TextEncoder().encode(label.trim()).length <= most ? "" : `At most ${most} bytes.`;
+}
+
 export const wrongFolder = (folder: string) =>
   folder.trim() === "" || folder.trim().startsWith("/")
     ? ""
@@ -122,10 +129,10 @@ export function wrongNode(node: NodeSpec, spec: Spec): WrongNode {
       ? "Two nodes have this id."
       : "";
   let where = "";
-  if (node.transport === "http" && !/^https?:\/\/[^\s/]+/.test(node.url)) {
-    where = "A whole address, as http://host:8080/v1.";
+  if (node.transport === "http" && !/^https?:\/\/[^\s/?#@]+([/?#]\S*)?$/.test(node.url)) {
+    where = "A whole address, as http://host:8080/v1, without user or password.";
   }
-  if (node.transport === "ssh" && !/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(node.host)) {
+  if (node.transport === "ssh" && !/^[A-Za-z0-9._:][A-Za-z0-9._:-]{0,254}$/.test(node.host)) {
     where = "A host's name or address.";
   }
   const ssh = node.transport === "ssh";

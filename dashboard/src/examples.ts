@@ -7,6 +7,9 @@ export interface Example {
 
 const question = "Name three kinds of ships.";
 
+// A small model may go on until its context is full: an example must end.
+const longest = 200;
+
 // Whether /v1 wants a key, and /admin the admin's token: then they are taken from the environment.
 export interface Guarded {
   keys: boolean;
@@ -19,6 +22,7 @@ export function curl(endpoint: string, alias: string, { keys }: Guarded): string
   const body = JSON.stringify({
     model: alias,
     messages: [{ role: "user", content: question }],
+    max_tokens: longest,
     stream: true,
   });
   return [
@@ -37,6 +41,7 @@ client = OpenAI(base_url="${endpoint}", api_key=${key})
 stream = client.chat.completions.create(
     model="${alias}",
     messages=[{"role": "user", "content": "${question}"}],
+    max_tokens=${longest},
     stream=True,
 )
 for chunk in stream:
@@ -53,6 +58,7 @@ const client = new OpenAI({ baseURL: "${endpoint}", apiKey: ${key} });
 const stream = await client.chat.completions.create({
   model: "${alias}",
   messages: [{ role: "user", content: "${question}" }],
+  max_tokens: ${longest},
   stream: true,
 });
 for await (const chunk of stream) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Cluster, decodeFleet, type Fleet, type Pool } from "./api";
+import { type Cluster, decodeFleet, type Fleet, type Pool, type Replica } from "./api";
 import {
   advance,
   fleetTrack,
@@ -13,6 +13,7 @@ import {
   type Stream,
   totals,
   trackSeconds,
+  ttftOf,
   widthOf,
 } from "./state";
 
@@ -31,6 +32,11 @@ const pool: Pool = {
   in_flight: 3,
   tokens_per_s: 50,
   replicas: [],
+};
+const replica: Replica = {
+  ...{ index: 0, node: "n1", host: "", live: true, state: "ready", busy_count: 0, queued: 0 },
+  ...{ restarts: 0, attempts: 0, next_retry_in_s: null, last_error: "", log_tail: "" },
+  ...{ model_bytes: 0, loaded_bytes: 0, tokens_per_s: 0, resident_bytes: 0 },
 };
 const node = (id: string, state = "up") => ({
   id,
@@ -112,6 +118,21 @@ describe("tracks", () => {
     expect(tracks.by.get(fleetTrack)).toHaveLength(trackSeconds);
     tracks = sample(tracks, fleet, 1e9);
     expect(tracks.by.get(fleetTrack)).toHaveLength(trackSeconds);
+  });
+
+  it("keep a replica's time to the first token until it is measured again", () => {
+    const measured = (ttft_p50_ms: number | null): Fleet => {
+      const figures = { queue: 0, in_flight: 0, replicas_live: 1, ttft_p99_ms: null };
+      const rest = { gap_p50_ms: null, gap_p99_ms: null, cached_share: null, tokens_per_s: 0 };
+      const entry = { pool: "m", node: "n1", unix_s: 5, ttft_p50_ms, ...figures, ...rest };
+      return { ...withPool({ replicas: [replica] }), history: [entry] };
+    };
+    let tracks = sample(noTracks, measured(null), 1_000);
+    expect(ttftOf(tracks, "m", "n1")).toBe(null);
+    tracks = sample(sample(tracks, measured(84), 1_500), measured(null), 6_000);
+    expect(ttftOf(tracks, "m", "n1")).toBe(84);
+    expect(ttftOf(sample(tracks, measured(21), 9_000), "m", "n1")).toBe(21);
+    expect(sample(tracks, { ...fleet, clusters: [] }, 9_000).ttft_ms.size).toBe(0);
   });
 
   it("forget a pool that is gone", () => {

@@ -48,17 +48,33 @@ export type Track = readonly (number | null)[];
 export interface Tracks {
   second: number;
   by: ReadonlyMap<string, Track>;
+  ttft_ms: ReadonlyMap<string, number>; // of each replica, in the last step that had one
 }
 
 export const trackSeconds = 120;
 export const fleetTrack = "";
-export const noTracks: Tracks = { second: 0, by: new Map() };
+export const noTracks: Tracks = { second: 0, by: new Map(), ttft_ms: new Map() };
 export const poolTrack = (cluster: string, alias: string) => `${cluster}/${alias}`;
 export const replicaTrack = (pool: string, node: string) => `${pool}/${node}`;
 
+// What was measured of a replica stays until it is measured again.
+function firstTokens(before: Tracks["ttft_ms"], fleet: Fleet): Tracks["ttft_ms"] {
+  const known = new Map<string, number>();
+  for (const { alias, replicas } of fleet.clusters.flatMap((cluster) => cluster.pools)) {
+    for (const { node } of replicas) {
+      const key = replicaTrack(alias, node);
+      const newest = fleet.history.find((entry) => entry.pool === alias && entry.node === node);
+      const ms = newest?.ttft_p50_ms ?? before.get(key);
+      if (ms !== undefined) known.set(key, ms);
+    }
+  }
+  return known;
+}
+
 export function sample(tracks: Tracks, fleet: Fleet, at: number): Tracks {
+  const ttft_ms = firstTokens(tracks.ttft_ms, fleet);
   const second = Math.floor(at / 1000);
-  if (second <= tracks.second) return tracks;
+  if (second <= tracks.second) return { ...tracks, ttft_ms };
   const gap = Math.min(tracks.second ? second - tracks.second - 1 : 0, trackSeconds);
   const by = new Map<string, Track>();
   const add = (key: string, value: number) => {
@@ -77,7 +93,7 @@ export function sample(tracks: Tracks, fleet: Fleet, at: number): Tracks {
       }
     }
   }
-  return { second, by };
+  return { second, by, ttft_ms };
 }
 
 export interface Totals {
@@ -123,11 +139,8 @@ export function healthOf(fleet: Fleet): Health {
   return pools.every((pool) => pool.replicas_live === pool.replicas_total) ? "ok" : "degraded";
 }
 
-// A replica's time to the first token in the last step that had one.
-export function ttftOf(fleet: Fleet, alias: string, node: string): number | null {
-  const of = fleet.history.find((sample) => sample.pool === alias && sample.node === node);
-  return of?.ttft_p50_ms ?? null;
-}
+export const ttftOf = (tracks: Tracks, alias: string, node: string): number | null =>
+  tracks.ttft_ms.get(replicaTrack(alias, node)) ?? null;
 
 export const widthOf = (pool: Pool) => (pool.batch ? Math.max(1, pool.batch_size) : 1);
 

@@ -1,6 +1,8 @@
 #include "agent/agent.h"
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,18 +14,23 @@
 #include <unistd.h>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <gtest/gtest.h>
 
 #include "api/agent_frames.h"
+#include "platform/held_program.h"
 #include "platform/memory_info.h"
 #include "platform/process.h"
 
 // The real agent as a process of its own: this program, started again with FLOTILLA_TEST_AGENT set,
-// is one; with a first argument "runner" it is a runner, whose alias says how it behaves.
+// is one; with a first argument "runner" it is a runner, whose alias says how it behaves, with
+// "engine" an engine and with "agent" its holder.
 namespace flotilla::agent {
 namespace {
 
 namespace fs = std::filesystem;
+using boost::asio::ip::tcp;
 
 std::string argument(int argc, char** argv, const std::string& flag) {
   for (int i = 1; i < argc; ++i) {
@@ -49,6 +56,26 @@ std::string argument(int argc, char** argv, const std::string& flag) {
   while (::read(0, &byte, 1) > 0) {
   }
   std::_Exit(0);
+}
+
+tcp::endpoint loopback(int port) {
+  return {boost::asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
+}
+
+bool somebody_listens(int port) {
+  boost::asio::io_context io;
+  tcp::socket socket(io);
+  boost::system::error_code error;
+  socket.connect(loopback(port), error);
+  return !error;
+}
+
+// How an engine ends that cannot listen, by what it says; "late": once somebody else does.
+[[noreturn]] void be_an_engine(int port, const std::string& says) {
+  for (int i = 0; says == "late" && i < 1000 && !somebody_listens(port); ++i)
+    ::poll(nullptr, 0, 10);
+  std::fprintf(stderr, "%s\n", says.c_str());
+  std::_Exit(1);
 }
 
 int be_an_agent(const char* run_dir) {
@@ -85,6 +112,17 @@ class Gateway {
     start.spec.alias = alias;
     start.spec.node = "local-1";
     start.spec.synthetic = true;
+    send(start);
+  }
+
+  void start_engine(const std::string& replica, const std::string& says) {
+    api::StartReplica start{.replica = replica, .generation = "g1"};
+    start.spec.alias = start.spec.model = "m";
+    start.spec.node = "local-1";
+    start.spec.engine =
+        api::EngineSpec{.name = "other",
+                        .command = {platform::executable_path().string(), "engine", "{port}", says},
+                        .model_by_name = true};
     send(start);
   }
 
@@ -206,6 +244,30 @@ TEST_F(AgentTest, TellsWhyARunnerEnded) {
   EXPECT_NE(exited.reason.find("/no/such.gguf"), std::string::npos);
   gateway.send(api::StopReplica{"r5", 0});
   EXPECT_EQ(gateway.expect<api::ReplicaExited>().replica, "r5");
+}
+
+TEST_F(AgentTest, AnEngineWhosePortAnotherProgramHasIsNotToBlame) {
+  boost::asio::io_context io;
+  Gateway gateway(run_dir_, 0);
+  gateway.start_engine("e1", "late");
+  const std::string at = gateway.expect<api::ReplicaSpawned>().socket;
+  ASSERT_TRUE(at.starts_with("127.0.0.1:")) << at;
+  const int port = std::stoi(at.substr(at.find(':') + 1));
+  const tcp::acceptor somebody(io, loopback(port));
+  auto exited = gateway.expect<api::ReplicaExited>();
+  EXPECT_TRUE(exited.port_taken);
+  EXPECT_FALSE(exited.own_fault);
+  EXPECT_EQ(exited.reason,
+            "another program took " + at + " before it could listen there: exit code 1: late");
+
+  gateway.start_engine("e2", "bind: address already in use");
+  exited = gateway.expect<api::ReplicaExited>();
+  EXPECT_TRUE(exited.port_taken) << exited.reason;
+  gateway.start_engine("e3", "out of luck");
+  exited = gateway.expect<api::ReplicaExited>();
+  EXPECT_FALSE(exited.port_taken);
+  EXPECT_TRUE(exited.own_fault);
+  EXPECT_EQ(exited.reason, "exit code 1: out of luck");
 }
 
 TEST_F(AgentTest, ARunnerThatIgnoresSigtermIsKilledWhenItsGraceIsOver) {
@@ -351,7 +413,13 @@ TEST_F(AgentTest, RunnersThatEndedWhileNobodyWasThereAreReportedToTheNext) {
 }  // namespace
 
 int test_main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "runner") be_a_runner(argument(argc, argv, "--alias"));
+  const std::string role = argc > 1 ? argv[1] : "";
+  if (role == "runner") be_a_runner(argument(argc, argv, "--alias"));
+  if (role == "engine") be_an_engine(std::atoi(argv[2]), argv[3]);
+  if (role == "agent") {  // --hold-engine -- WORDS
+    const std::vector<std::string> words(argv + 4, argv + argc);
+    return platform::hold_program(words, std::chrono::milliseconds(100));
+  }
   if (const char* run_dir = std::getenv("FLOTILLA_TEST_AGENT")) return be_an_agent(run_dir);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

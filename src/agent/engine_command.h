@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "api/agent_frames.h"
@@ -9,8 +10,11 @@
 
 namespace flotilla::agent {
 
-// A port of 127.0.0.1 that nothing listens at.
-Result<int> choose_port(Executor executor);
+// A port of 127.0.0.1 that nothing listens at, and none of `given`: who has one of those may not
+// listen yet. Until the engine does another program may take it.
+Result<int> choose_port(Executor executor, const std::set<int>& given);
+// Whether somebody does.
+Awaitable<bool> is_listened_at(Executor executor, int port);
 std::string address_of(int port);
 
 // The command line of an engine that is not ours: our own program as its holder (`flotilla agent

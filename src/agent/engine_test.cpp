@@ -1,7 +1,10 @@
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <gtest/gtest.h>
 
 #include "agent/engine_command.h"
@@ -130,6 +133,18 @@ TEST_F(ServedModelTest, the_command_is_the_holders_with_the_models_place_and_the
   EXPECT_FALSE(engine_command("/bin/flotilla", spec, std::string("/m\0x", 4), 81));
 }
 
+TEST_F(ServedModelTest, an_engine_sees_devices_in_the_order_of_their_tool_or_its_templates) {
+  spec.engine = engine();
+  spec.env = {{"CUDA_VISIBLE_DEVICES", "1"}};
+  const auto ordered = engine_command("/bin/flotilla", spec, "/m", 81);
+  ASSERT_TRUE(ordered) << ordered.error().message;
+  EXPECT_EQ(ordered->env.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+  spec.engine->env = {{"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}};
+  const auto own = engine_command("/bin/flotilla", spec, "/m", 81);
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->env.at("CUDA_DEVICE_ORDER"), "FASTEST_FIRST");
+}
+
 TEST_F(ServedModelTest, a_command_that_would_not_be_what_it_looks_like_is_not_started) {
   const auto refused = [](const api::EngineSpec& engine) {
     api::RunnerSpec asked;
@@ -147,11 +162,33 @@ TEST_F(ServedModelTest, a_command_that_would_not_be_what_it_looks_like_is_not_st
             std::string::npos);
 }
 
-TEST(ChoosePort, is_one_that_nobody_has) {
+TEST(ChoosePort, is_one_that_nobody_has_nor_was_given) {
   boost::asio::io_context io;
-  const auto port = choose_port(io.get_executor());
-  ASSERT_TRUE(port);
-  EXPECT_GT(*port, 1023);
+  std::set<int> given;
+  for (int i = 0; i < 100; ++i) {
+    const auto port = choose_port(io.get_executor(), given);
+    ASSERT_TRUE(port) << port.error().message;
+    EXPECT_GT(*port, 1023);
+    EXPECT_TRUE(given.insert(*port).second) << *port;
+  }
+}
+
+TEST(ChoosePort, tells_who_listens_from_who_does_not) {
+  using boost::asio::ip::tcp;
+  boost::asio::io_context io;
+  const auto listened = [&io](int port) {
+    bool out = false;
+    boost::asio::co_spawn(io, is_listened_at(io.get_executor(), port),
+                          [&out](const std::exception_ptr&, bool is) { out = is; });
+    io.restart();
+    io.run();
+    return out;
+  };
+  tcp::acceptor somebody(io, {boost::asio::ip::address_v4::loopback(), 0});
+  const int port = somebody.local_endpoint().port();
+  EXPECT_TRUE(listened(port));
+  somebody.close();
+  EXPECT_FALSE(listened(port));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "model/model_files.h"
 #include "model/model_place.h"
 #include "platform/files.h"
+#include "platform/pipe_reader.h"
 
 namespace flotilla::agent {
 namespace {
@@ -46,11 +47,14 @@ Result<fs::path> find_file(const api::CopyOrder& order) {
 struct Reading {
   std::int64_t from = 0;
   const platform::Fd* out = nullptr;
+  const platform::Fd* asker = nullptr;
 };
 Result<std::int64_t> read_into(Sha256& hash, const platform::Fd& file, const Reading& reading) {
   std::string buffer(kPiece, '\0');
   std::int64_t at = 0;
   for (;;) {
+    if (reading.asker != nullptr && platform::is_abandoned(*reading.asker))
+      return fail(Code::Cancelled, "nobody waits for it any more");
     const auto piece = platform::read_piece(file, buffer);
     if (!piece) return fail(piece.error());
     if (piece->empty()) return at;
@@ -84,7 +88,8 @@ class Receiver {
   Receiver(const api::CopyOrder& order, fs::path place, platform::Fd part)
       : order_(order), place_(std::move(place)), part_(std::move(part)) {}
 
-  Result<void> run(const platform::Fd& in, const std::function<void(std::int64_t)>& progress);
+  Result<void> run(const platform::Fd& in, const std::function<void(std::int64_t)>& progress,
+                   const platform::Fd* asker);
 
  private:
   Result<void> take(std::span<const char> bytes);
@@ -129,8 +134,9 @@ Result<void> Receiver::finish() {
 }
 
 Result<void> Receiver::run(const platform::Fd& in,
-                           const std::function<void(std::int64_t)>& progress) {
-  const auto had = read_into(hash_, part_, {});
+                           const std::function<void(std::int64_t)>& progress,
+                           const platform::Fd* asker) {
+  const auto had = read_into(hash_, part_, {.asker = asker});
   if (!had) return fail(had.error());
   if (*had != order_.offset)
     return fail(Code::Conflict, fmt::format("{} of the file are there, not {}; sync it again", *had,
@@ -198,13 +204,14 @@ api::CopyAnswer look_at_files(const api::CopyOrder& order) {
   return answer;
 }
 
-api::CopyAnswer hash_file(const api::CopyOrder& order) {
+api::CopyAnswer hash_file(const api::CopyOrder& order, const platform::Fd* asker) {
   const auto path = find_file(order);
   if (!path) return refused(path.error());
   const auto file = platform::open_to_read(*path);
   if (!file) return refused(file.error());
   Sha256 hash;
-  if (const auto read = read_into(hash, *file, {}); !read) return refused(read.error());
+  if (const auto read = read_into(hash, *file, {.asker = asker}); !read)
+    return refused(read.error());
   api::CopyAnswer answer;
   answer.hash = hex_text(hash.finish());
   return answer;
@@ -220,31 +227,34 @@ Result<void> send_file(const api::CopyOrder& order, const platform::Fd& out) {
                 fmt::format("{} has another size than it had a moment ago", path->string()));
   if (auto sent = platform::write_piece(out, order.to + "\n"); !sent) return sent;
   Sha256 hash;
-  const auto read = read_into(hash, *file, {.from = order.offset, .out = &out});
+  const auto read = read_into(hash, *file, {.from = order.offset, .out = &out, .asker = &out});
   if (!read) return fail(read.error());
   return platform::write_piece(out, hex_text(hash.finish()));
 }
 
 Result<void> receive_file(const platform::Fd& in,
-                          const std::function<void(std::int64_t have)>& progress) {
+                          const std::function<void(std::int64_t have)>& progress,
+                          const platform::Fd* asker) {
   const auto order = read_order_line(in);
   if (!order) return fail(order.error());
   auto place = model::place_for(order->path, order->models_dir, model::Folders::Made);
   if (!place) return fail(place.error());
   auto part = platform::open_part(model::part_file(*place));
   if (!part) return fail(part.error());
-  return Receiver(*order, std::move(*place), std::move(*part)).run(in, progress);
+  return Receiver(*order, std::move(*place), std::move(*part)).run(in, progress, asker);
 }
 
 int run_copy(api::CopyTask task) {
   platform::ignore_broken_pipes();
   const platform::Fd in = platform::duplicate(0);
+  const platform::Fd out = platform::duplicate(1);
   if (task == api::CopyTask::Receive) {
-    const auto received = receive_file(in, [](std::int64_t have) {
+    const auto tell = [](std::int64_t have) {
       api::CopyAnswer answer;
       answer.have = have;
       say(answer);
-    });
+    };
+    const auto received = receive_file(in, tell, &out);
     if (!received) return say(refused(received.error()));
     api::CopyAnswer done;
     done.done = true;
@@ -255,11 +265,11 @@ int run_copy(api::CopyTask task) {
   switch (task) {
     case api::CopyTask::List: return say(list_files(*order));
     case api::CopyTask::Look: return say(look_at_files(*order));
-    case api::CopyTask::Hash: return say(hash_file(*order));
+    case api::CopyTask::Hash: return say(hash_file(*order, &out));
     case api::CopyTask::Send:
     case api::CopyTask::Receive: break;
   }
-  const auto sent = send_file(*order, platform::duplicate(1));
+  const auto sent = send_file(*order, out);
   if (!sent) log::error("{}", sent.error().message);  // its stdout is the file's
   return sent ? 0 : 1;
 }

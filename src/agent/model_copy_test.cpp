@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -133,6 +134,34 @@ TEST_F(ModelCopy, OneCopyAtATimeWritesAFile) {
   const auto second = receive(sent(0));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::Conflict);
+}
+
+// A pipe that nobody reads any more, as sshd leaves it when the gateway's ssh is gone.
+platform::Fd abandoned() {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const platform::Fd read(ends[0]);
+  return platform::Fd(ends[1]);
+}
+
+TEST_F(ModelCopy, NoFileIsReadForAnAskerThatIsGone) {
+  const platform::Fd gone = abandoned();
+  const auto hashed = hash_file(order("here"), &gone);
+  EXPECT_EQ(hashed.hash, "");
+  EXPECT_NE(hashed.error.find("nobody waits"), std::string::npos) << hashed.error;
+}
+
+TEST_F(ModelCopy, WhatCameBeforeIsNotReadForAnAskerThatIsGoneAndStays) {
+  (void)receive(sent(0, 120'000));
+  const std::int64_t have = there();
+  const fs::path file = root_ / "received";
+  std::ofstream(file, std::ios::binary) << sent(have);
+  const platform::Fd gone = abandoned();
+  const auto cancelled =
+      receive_file(*platform::open_to_read(file), [](std::int64_t) { FAIL(); }, &gone);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code, Code::Cancelled);
+  EXPECT_EQ(there(), have);
 }
 
 TEST_F(ModelCopy, AModelsFilesAreListedByTheirNamesInTheFolder) {

@@ -78,6 +78,16 @@ TEST(RunnerCommand, NamesWhatIsSetAndNothingElse) {
                                       "--width=8", "--context=2048", "--kv-type=f16",
                                       "--chat-template=--evil {{x}}", "--alias=m"}));
   EXPECT_EQ(command->env.at("GGML_X"), "1");
+  EXPECT_FALSE(command->env.contains("CUDA_DEVICE_ORDER"));
+}
+
+TEST(RunnerCommand, DevicesAreNumberedAsTheirToolNumbersThem) {
+  api::RunnerSpec spec;
+  spec.env = {{"CUDA_VISIBLE_DEVICES", "0,2"}};
+  const auto command = runner_command("f", spec, "m", "s");
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->env.at("CUDA_VISIBLE_DEVICES"), "0,2");
+  EXPECT_EQ(command->env.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
 }
 
 TEST(RunnerCommand, RefusesWhatWouldLoadOtherCode) {

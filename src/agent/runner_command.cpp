@@ -31,6 +31,10 @@ std::filesystem::path runner_program(const std::filesystem::path& ours, int x86_
   return ours;
 }
 
+void order_devices(std::map<std::string, std::string>& env) {
+  if (env.contains("CUDA_VISIBLE_DEVICES")) env.emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+}
+
 std::string breadcrumb_of(const std::string& socket) { return socket + ".crumb"; }
 
 Result<platform::Command> runner_command(const std::filesystem::path& program,
@@ -72,6 +76,7 @@ Result<platform::Command> runner_command(const std::filesystem::path& program,
                   fmt::format("environment variable \"{}\" cannot be set for a runner", name));
     command.env[name] = value;
   }
+  order_devices(command.env);
   return command;
 }
 

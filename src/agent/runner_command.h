@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "api/agent_frames.h"
@@ -23,6 +24,10 @@ Result<platform::Command> runner_command(const std::filesystem::path& program,
 // one that is built for the highest that it reaches, ../lib/flotilla/flotilla-x86-64-vN beside
 // ours; else `ours`. Of the engine only: our own kernels are chosen as they run.
 std::filesystem::path runner_program(const std::filesystem::path& ours, int x86_level);
+
+// Where devices are named they are nvidia-smi's numbers, by which preflight knows their memory:
+// CUDA's own order is by speed.
+void order_devices(std::map<std::string, std::string>& env);
 
 // Where a runner with that socket leaves its breadcrumb.
 std::string breadcrumb_of(const std::string& socket);

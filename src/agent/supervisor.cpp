@@ -1,5 +1,6 @@
 #include "agent/supervisor.h"
 
+#include <set>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -83,6 +84,7 @@ Awaitable<void> Supervisor::run(api::StartReplica start) {
   if (trouble.empty()) {
     const auto process = runner.process;
     exited = co_await process->run();
+    if (served->by_engine) co_await judge_port(start.replica, *exited);
     std::error_code ignored;
     if (!served->by_engine) std::filesystem::remove(process->held().socket, ignored);
     if (runner.stop_asked) {
@@ -133,7 +135,9 @@ Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn(const api::StartReplica
 
 Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn_engine(const api::StartReplica& start,
                                                                 const ServedModel& served) {
-  const auto port = choose_port(options_.executor);
+  std::set<int> given;
+  for (const auto& [replica, runner] : runners_) given.insert(runner.port);
+  const auto port = choose_port(options_.executor, given);
   if (!port) return fail(port.error());
   auto command = engine_command(options_.program, start.spec, served.files.first, *port);
   if (!command) return fail(command.error());
@@ -141,6 +145,7 @@ Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn_engine(const api::Start
   if (!process) return fail(process.error());
   log::info("replica {}: {} at port {}, pid {}", start.replica, start.spec.engine->name, *port,
             process->pid());
+  runners_.at(start.replica).port = *port;
   const std::string log_name = log_file_name(start.spec.node, start.spec.alias);
   RunnerProcess::Options about{.executor = options_.executor,
                                .replica = start.replica,
@@ -152,6 +157,19 @@ Result<std::shared_ptr<RunnerProcess>> Supervisor::spawn_engine(const api::Start
                                .on_event = options_.on_event,
                                .take_memory_kill = [this] { return take_memory_kill(); }};
   return std::make_shared<RunnerProcess>(std::move(about), std::move(*process));
+}
+
+// An engine listens long after its port was chosen, and one that finds it taken ends.
+Awaitable<void> Supervisor::judge_port(std::string replica, api::ReplicaExited& exited) {
+  if (exited.exit_code.value_or(0) == 0 || runners_.at(replica).stop_asked) co_return;
+  const int port = runners_.at(replica).port;
+  const bool taken = co_await is_listened_at(options_.executor, port);
+  // As the system calls it, in the engine's last line: somebody may have it without listening.
+  if (!taken && exited.reason.find("ddress already in use") == std::string::npos) co_return;
+  exited.port_taken = true;
+  exited.own_fault = false;
+  exited.reason = fmt::format("another program took {} before it could listen there: {}",
+                              address_of(port), exited.reason);
 }
 
 void Supervisor::stop(const std::string& replica, std::chrono::milliseconds grace) {

@@ -52,12 +52,14 @@ class Supervisor {
     std::string generation;
     std::shared_ptr<RunnerProcess> process;  // null while the model is looked for
     bool stop_asked = false;
+    int port = 0;  // an engine's
   };
   Awaitable<void> run(api::StartReplica start);
   Result<std::shared_ptr<RunnerProcess>> spawn(const api::StartReplica& start,
                                                const std::filesystem::path& model);
   Result<std::shared_ptr<RunnerProcess>> spawn_engine(const api::StartReplica& start,
                                                       const ServedModel& served);
+  Awaitable<void> judge_port(std::string replica, api::ReplicaExited& exited);
   void say_not_started(const std::string& replica, std::string reason);
   bool take_memory_kill();
   std::filesystem::path cells_of(const api::StartReplica& start) const;

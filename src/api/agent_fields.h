@@ -174,6 +174,7 @@ void fields(V& v, Is<ReplicaExited> auto& m) {
   v("reason", m.reason);
   v("log_tail", m.log_tail);
   v("named", m.named);
+  v("port_taken", m.port_taken);
 }
 
 template <class V>

@@ -164,6 +164,7 @@ struct ReplicaExited {
   std::string reason = {};    // in words, for status
   std::string log_tail = {};  // its last lines on stderr
   std::string named = {};     // the request whose doing its end was, by its breadcrumb
+  bool port_taken = false;    // an engine's, by another program before it listened there
 };
 struct ReplicaUsage {
   std::string replica = {};

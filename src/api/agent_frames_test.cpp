@@ -94,6 +94,8 @@ TEST(AgentFrames, EventsArriveAsTheyWereSent) {
   EXPECT_EQ(exited.signal, 11);
   EXPECT_FALSE(exited.exit_code);
   EXPECT_TRUE(exited.own_fault);
+  EXPECT_FALSE(exited.port_taken);
+  EXPECT_TRUE(sent(ReplicaExited{.replica = "e", .port_taken = true}).port_taken);
   const AgentTelemetry telemetry = sent(
       AgentTelemetry{.memory_total = 10, .cpu_load = 1.5, .cores = 2, .replicas = {{"r", 77}}});
   EXPECT_DOUBLE_EQ(telemetry.cpu_load, 1.5);

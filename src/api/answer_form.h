@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -45,6 +46,9 @@ struct FormRequest {
   std::unique_ptr<AnswerForm> answer;
   std::string previous = {};   // id of the answer that it goes on from
   std::size_t earlier_at = 0;  // where in `chat` that one's messages go
+  // Ids of answers whose items it names. Where there are some it is no chat request yet, but is to
+  // be parsed again with what there is of them.
+  std::vector<std::string> needs = {};
 };
 
 }  // namespace flotilla::api

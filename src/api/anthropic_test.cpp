@@ -138,6 +138,10 @@ TEST(MessagesRequest, WhatIsWrongIsNamed) {
         "messages[0].content", "at least one");
   named(R"({"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image"}]}]})",
         "messages[0].content[0]", "image");
+  named(R"({"model":"m","max_tokens":9,"messages":[{"role":"user","content":[)"
+        R"({"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"a"},)"
+        R"({"type":"image","source":{}}]}]}]})",
+        "messages[0].content[0].content[1]", "image");
   named(R"({"model":"m","max_tokens":9,"messages":[{"role":"user","content":)"
         R"([{"type":"tool_use","id":"a","name":"b","input":{}}]}]})",
         "messages[0].content[0]", "tool_use");

@@ -138,27 +138,51 @@ std::string value_for_engines(std::string_view name, const json::Value& value) {
   return json::to_text(value);
 }
 
+// A choice among allowed tools, said so that each engine knows it: those tools alone, and the mode.
+// Empty: there is no such choice. Of a body that was read as a chat request.
+json::Object allowed_tools_alone(const json::Object& body) {
+  const json::Value* choice = body.if_contains("tool_choice");
+  const json::Object* object = choice == nullptr ? nullptr : choice->if_object();
+  if (object == nullptr || object->at("type") != "allowed_tools") return {};
+  const json::Object& allowed = object->at("allowed_tools").as_object();
+  const json::Array& list = allowed.at("tools").as_array();
+  json::Array tools;
+  for (const json::Value& tool : body.at("tools").as_array()) {
+    const bool may_be_called = std::ranges::any_of(list, [&tool](const json::Value& one) {
+      return one.at("function").at("name") == tool.at("function").at("name");
+    });
+    if (may_be_called) tools.push_back(tool);
+  }
+  return json::Object{{"tools", std::move(tools)}, {"tool_choice", allowed.at("mode")}};
+}
+
 EngineRequest chat_for_engines(const json::Object& body) {
   EngineRequest out;
   if (body.contains("raw")) {
     out.kind = EngineRequest::Kind::Completion;
     return out;
   }
+  const json::Object instead = allowed_tools_alone(body);
+  const auto find = [&](std::string_view name) {
+    const json::Value* found = instead.if_contains({name.data(), name.size()});
+    return found != nullptr ? found : body.if_contains({name.data(), name.size()});
+  };
   for (const auto& member : body) {
     const std::string_view name = name_of(member);
+    const json::Value& value = *find(name);
     if (!passes_on(name) || name == "enable_thinking" || name == "chat_template_kwargs") continue;
-    if (says_nothing(name, body, member.value())) continue;
+    if (says_nothing(name, body, value)) continue;
     if (name == "seed") {
-      out.seed = value_for_engines(name, member.value());
+      out.seed = value_for_engines(name, value);
     } else {
       // Ollama knows the older name alone, and the others that one too.
       add(out.fields, name == "max_completion_tokens" ? "max_tokens" : name,
-          value_for_engines(name, member.value()));
+          value_for_engines(name, value));
     }
   }
   add_renamed(out.fields, body);
   for (const std::string_view field : refusable_fields()) {
-    const json::Value* value = body.if_contains({field.data(), field.size()});
+    const json::Value* value = find(field);
     if (value != nullptr && asks(field, *value)) out.asks.push_back(field);
   }
   return out;

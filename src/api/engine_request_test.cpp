@@ -88,6 +88,20 @@ TEST(EngineRequest, what_says_nothing_to_us_is_not_said_to_an_engine) {
   EXPECT_TRUE(check_engine_can(asked(R"(,"top_k":-1)"), {"top_k"}, "ollama"));
 }
 
+TEST(EngineRequest, of_allowed_tools_an_engine_gets_those_alone_and_their_mode) {
+  const auto choice = [](const std::string& mode) {
+    return R"(,"tools":[{"type":"function","function":{"name":"f"}},{"type":"function",)"
+           R"("function":{"name":"g"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":)"
+           R"({"mode":")" +
+           mode + R"(","tools":[{"type":"function","function":{"name":"g"}}]}})";
+  };
+  const std::string body = body_of(choice("required"));
+  EXPECT_TRUE(has(body, R"("tools":[{"type":"function","function":{"name":"g"}}],)")) << body;
+  EXPECT_TRUE(has(body, R"("tool_choice":"required",)")) << body;
+  EXPECT_FALSE(check_engine_can(asked(choice("required")), {"tool_choice"}, "mlx"));
+  EXPECT_TRUE(check_engine_can(asked(choice("auto")), {"tool_choice"}, "mlx"));
+}
+
 TEST(EngineRequest, the_most_tokens_have_the_name_that_every_engine_knows) {
   for (const char* most : {R"(,"max_tokens":7)", R"(,"max_completion_tokens":7)",
                            R"(,"max_completion_tokens":null,"max_tokens":7)",

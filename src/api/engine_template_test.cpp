@@ -51,6 +51,30 @@ TEST(EngineTemplate, those_shipped_listen_on_this_machine_alone) {
             "--prompt-concurrency 4 --allowed-origins=");
 }
 
+TEST(EngineTemplate, those_of_vllm_llama_server_and_ollama_say_what_a_load_says) {
+  EngineValues all = values();
+  all.context = 4096;
+  all.window = 8192;
+  all.threads = 3;
+  const auto filled = [&all](std::string_view name) {
+    return fill_template(*find_engine(shipped_engines(), name), all);
+  };
+  EXPECT_EQ(command_of(filled("vllm")),
+            "vllm serve {model} --host 127.0.0.1 --port {port} --served-model-name pool "
+            "--max-num-seqs 8 --max-model-len 4096 --allowed-origins [] "
+            "--enable-prompt-tokens-details");
+  EXPECT_EQ(command_of(filled("llama-server")),
+            "llama-server -m {model} --host 127.0.0.1 --port {port} --alias pool -np 8 "
+            "--kv-unified -c 8192 -t 3 --cors-origins localhost --no-webui");
+  const EngineSpec ollama = filled("ollama");
+  EXPECT_EQ(command_of(ollama), "ollama serve");
+  EXPECT_EQ(ollama.env, (std::map<std::string, std::string>{{"OLLAMA_CONTEXT_LENGTH", "4096"},
+                                                            {"OLLAMA_HOST", "127.0.0.1:{port}"},
+                                                            {"OLLAMA_KEEP_ALIVE", "-1"},
+                                                            {"OLLAMA_NUM_PARALLEL", "8"}}));
+  EXPECT_TRUE(ollama.model_by_name);
+}
+
 TEST(EngineTemplate, a_folder_goes_to_the_machines_own_kind) {
   EXPECT_EQ(engine_for_folders("macos-arm64"), "mlx");
   EXPECT_EQ(engine_for_folders("linux-x86_64"), "vllm");

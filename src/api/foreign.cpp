@@ -23,8 +23,13 @@ std::int64_t count_of(const json::Object& object, std::string_view name) {
 // OpenAI's words for an end. Empty: the engine says that this is no answer.
 std::string_view finish_of(std::string_view theirs) {
   constexpr std::pair<std::string_view, std::string_view> others[] = {
-      {"eos", "stop"},           {"eos_token", "stop"},    {"stop_sequence", "stop"},
-      {"end_turn", "stop"},      {"max_tokens", "length"}, {"function_call", "tool_calls"},
+      {"eos", "stop"},
+      {"eos_token", "stop"},
+      {"stop_sequence", "stop"},
+      {"end_turn", "stop"},
+      {"max_tokens", "length"},
+      {"repetition", "length"},
+      {"function_call", "tool_calls"},
       {"tool_use", "tool_calls"}};
   for (const std::string_view ours : {"stop", "length", "tool_calls", "content_filter"})
     if (theirs == ours) return ours;

@@ -155,7 +155,8 @@ TEST(ForeignChunks, stop_reasons_are_openais_and_an_end_by_error_is_no_answer) {
         1);
   };
   EXPECT_TRUE(has(end("eos_token")->chunk, R"("finish_reason":"stop")"));
-  EXPECT_TRUE(has(end("max_tokens")->chunk, R"("finish_reason":"length")"));
+  for (const char* cut : {"max_tokens", "repetition"})
+    EXPECT_TRUE(has(end(cut)->chunk, R"("finish_reason":"length")")) << cut;
   EXPECT_TRUE(has(end("tool_calls")->chunk, R"("finish_reason":"tool_calls")"));
   for (const char* none : {"error", "abort", "load", ""}) EXPECT_FALSE(end(none)) << none;
 }

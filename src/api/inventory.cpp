@@ -191,6 +191,7 @@ Result<ModelTable> read_models(std::string_view body) {
     if (!cluster.is_object()) continue;
     json::Reader from(cluster.get_object(), fault);
     const std::string name = from.string("cluster").value_or("");
+    table.clusters.push_back(name);
     const json::Array* models = from.array("models", kListMax);
     for (const json::Value& model : models != nullptr ? *models : json::Array())
       if (model.is_object())

@@ -48,6 +48,7 @@ struct ModelTrouble {
   std::string error;  // why it has none to show
 };
 struct ModelTable {
+  std::vector<std::string> clusters;  // all, also one that has none
   std::vector<ModelRow> rows;
   std::vector<ModelTrouble> troubles;
 };

@@ -46,6 +46,7 @@ TEST(MergeModels, ACommandReadsWhatTheServerSays) {
        .nodes = {node("a", {file("x.gguf", 10)}), node("b", {}), node("d", {}, "away")}}};
   const auto table = read_models(to_json(clusters));
   ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->clusters, std::vector<std::string>{"c"});
   ASSERT_EQ(table->rows.size(), 1U);
   const ModelRow& row = table->rows.front();
   EXPECT_EQ(row.cluster, "c");

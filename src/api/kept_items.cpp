@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/json.h"
+#include "api/stored_items.h"
 
 namespace flotilla::api {
 namespace {
@@ -18,21 +19,6 @@ std::unexpected<Error> wrong(std::string_view name, const std::string& value,
       Error{.code = Code::InvalidArgument,
             .message = fmt::format("{} is {}; it {}", name, json::shown(json::Value(value)), must),
             .param = std::string(name)});
-}
-
-// As they were sent, each with a type and an id.
-json::Array items_of(const KeptAnswer& kept) {
-  const auto items = json::parse(kept.input);
-  json::Array out;
-  for (const json::Value& item : items && items->is_array() ? items->get_array() : json::Array{}) {
-    json::Object shown = item.is_object() ? item.get_object() : json::Object{};
-    if (!shown.contains("type")) shown["type"] = "message";
-    const json::Value* id = shown.if_contains("id");
-    if (id == nullptr || !id->is_string())
-      shown["id"] = fmt::format("item_{}_{}", kept.id.substr(kept.id.find('_') + 1), out.size());
-    out.push_back(std::move(shown));
-  }
-  return out;
 }
 
 }  // namespace
@@ -57,7 +43,7 @@ Result<ItemsAsked> read_items_asked(const QueryValue& query) {
 }
 
 Result<std::string> input_items_json(const KeptAnswer& kept, const ItemsAsked& asked) {
-  json::Array all = items_of(kept);
+  json::Array all = input_items(kept);
   if (asked.newest_first) std::reverse(all.begin(), all.end());
   auto first = all.begin();
   if (!asked.after.empty()) {

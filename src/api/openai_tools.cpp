@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -73,28 +74,79 @@ void read_tool(const json::Value& value, const std::string& path, json::Fault& f
   out.tools.push_back(std::move(tool));
 }
 
-void read_named_choice(const json::Value& choice, json::Reader& in, ChatRequest& out) {
-  const json::Object* object = choice.if_object();
-  if (object == nullptr) {
-    return in.refuse("tool_choice", "must be \"none\", \"auto\", \"required\" or name a function");
-  }
-  json::Reader reader(*object, in.fault(), "tool_choice");
-  reader.require("type", "\"function\"");
-  reader.choice("type", {"function"});
-  reader.require("function", "an object with the function's name");
-  const json::Object* inner = reader.object("function");
+// The one that it has to call is the only one that it need know.
+void read_named_choice(json::Reader& choice, ChatRequest& out) {
+  choice.require("function", "an object with the function's name");
+  const json::Object* inner = choice.object("function");
   if (inner == nullptr) return;
-  json::Reader function(*inner, in.fault(), "tool_choice.function");
+  json::Reader function(*inner, choice.fault(), choice.path_of("function"));
   function.require("name", "a string");
   const std::string name = function.string("name").value_or("");
-  if (in.fault()) return;
+  if (choice.fault()) return;
   const auto named = std::ranges::find(out.tools, name, &ChatTool::name);
   if (named == out.tools.end()) return function.refuse("name", "must be a tool's name");
-  // The one that it has to call is the only one that it need know.
   ChatTool tool = std::move(*named);
   out.tools.clear();
   out.tools.push_back(std::move(tool));
   out.tool_choice = ToolChoice::Required;
+}
+
+// The tool that one of the allowed ones names; empty: the fault is set.
+std::string read_allowed_name(const json::Value& value, const std::string& path, json::Fault& fault,
+                              const ChatRequest& out) {
+  const json::Object* object = value.if_object();
+  if (object == nullptr) {
+    fault.set(path, fmt::format("{} is {}; it must be an object", path, json::shown(value)));
+    return {};
+  }
+  json::Reader in(*object, fault, path);
+  in.require("type", "\"function\"");
+  in.choice("type", {"function"});
+  in.require("function", "an object with the function's name");
+  const json::Object* inner = in.object("function");
+  if (inner == nullptr) return {};
+  json::Reader function(*inner, fault, in.path_of("function"));
+  function.require("name", "a string");
+  std::string name = function.string("name").value_or("");
+  if (!fault && std::ranges::find(out.tools, name, &ChatTool::name) == out.tools.end()) {
+    fault.set(path, fmt::format("{} names {}; it must be one of the tools", path,
+                                json::shown(json::Value(name))));
+  }
+  return name;
+}
+
+// As of a named one: those that it may call are the only ones that it need know.
+void read_allowed_tools(json::Reader& choice, ChatRequest& out) {
+  choice.require("allowed_tools", "an object with a mode and tools");
+  const json::Object* inner = choice.object("allowed_tools");
+  if (inner == nullptr) return;
+  json::Reader allowed(*inner, choice.fault(), choice.path_of("allowed_tools"));
+  allowed.require("mode", "\"auto\" or \"required\"");
+  const auto mode = allowed.choice("mode", {"auto", "required"});
+  allowed.require("tools", "a list of tools");
+  const json::Array* list = allowed.array("tools", kToolsMax);
+  if (list == nullptr) return;
+  if (list->empty()) return allowed.refuse("tools", "must name at least one tool");
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < list->size() && !choice.fault(); ++i) {
+    const std::string path = json::item_path(allowed.path_of("tools"), i);
+    names.insert(read_allowed_name((*list)[i], path, choice.fault(), out));
+  }
+  if (choice.fault()) return;
+  std::erase_if(out.tools, [&names](const ChatTool& tool) { return !names.contains(tool.name); });
+  if (mode == "required") out.tool_choice = ToolChoice::Required;
+}
+
+void read_chosen_tools(const json::Value& choice, json::Reader& in, ChatRequest& out) {
+  const json::Object* object = choice.if_object();
+  if (object == nullptr) {
+    return in.refuse("tool_choice", "must be \"none\", \"auto\", \"required\" or name functions");
+  }
+  json::Reader reader(*object, in.fault(), "tool_choice");
+  reader.require("type", "\"function\" or \"allowed_tools\"");
+  const auto type = reader.choice("type", {"function", "allowed_tools"});
+  if (type == "function") read_named_choice(reader, out);
+  if (type == "allowed_tools") read_allowed_tools(reader, out);
 }
 
 void read_tool_choice(json::Reader& in, ChatRequest& out) {
@@ -109,7 +161,7 @@ void read_tool_choice(json::Reader& in, ChatRequest& out) {
   } else if (*choice == "required") {
     out.tool_choice = ToolChoice::Required;
   } else {
-    read_named_choice(*choice, in, out);
+    read_chosen_tools(*choice, in, out);
   }
 }
 

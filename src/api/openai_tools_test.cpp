@@ -44,7 +44,31 @@ TEST(ChatTools, AChoiceByNameLeavesThatOneAndRequiresIt) {
   EXPECT_EQ(named->tools[0].name, "g");
 }
 
+TEST(ChatTools, TheAllowedOnesAreLeft) {
+  const auto allowed = [](const std::string& mode, const std::string& tools) {
+    return parse_with(kTools +
+                      R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":")" + mode +
+                      R"(","tools":[)" + tools + "]}}");
+  };
+  const std::string g = R"({"type":"function","function":{"name":"g"}})";
+  const std::string f = R"({"type":"function","function":{"name":"f"}})";
+  const auto one = allowed("required", g);
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->tool_choice, ToolChoice::Required);
+  ASSERT_EQ(one->tools.size(), 1U);
+  EXPECT_EQ(one->tools[0].name, "g");
+  EXPECT_EQ(allowed("auto", g)->tool_choice, ToolChoice::Auto);
+  EXPECT_EQ(allowed("auto", g)->tools.size(), 1U);
+  // In the order of the tools themselves, and each once.
+  const auto both = allowed("auto", g + "," + f + "," + g);
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->tools.size(), 2U);
+  EXPECT_EQ(both->tools[0].name, "f");
+}
+
 TEST(ChatTools, MalformedOnesAreRefusedByName) {
+  const std::string allowed = kTools + R"(,"tool_choice":{"type":"allowed_tools")";
+  const std::string of = R"(,"allowed_tools":{"mode":"auto","tools":)";
   const std::pair<std::string, std::string> cases[] = {
       {R"("tools":{})", "tools"},
       {R"("tools":[1])", "tools[0]"},
@@ -73,6 +97,20 @@ TEST(ChatTools, MalformedOnesAreRefusedByName) {
       {kTools + R"(,"tool_choice":{"type":"function"})", "tool_choice.function"},
       {kTools + R"(,"tool_choice":{"type":"function","function":{"name":"h"}})",
        "tool_choice.function.name"},
+      {kTools + R"(,"tool_choice":{"type":"custom"})", "tool_choice.type"},
+      {allowed + "}", "tool_choice.allowed_tools"},
+      {allowed + R"(,"allowed_tools":{"tools":[1]}})", "tool_choice.allowed_tools.mode"},
+      {allowed + R"(,"allowed_tools":{"mode":"none","tools":[1]}})",
+       "tool_choice.allowed_tools.mode"},
+      {allowed + R"(,"allowed_tools":{"mode":"auto"}})", "tool_choice.allowed_tools.tools"},
+      {allowed + of + "[]}}", "tool_choice.allowed_tools.tools"},
+      {allowed + of + "[1]}}", "tool_choice.allowed_tools.tools[0]"},
+      {allowed + of + R"([{"type":"mcp"}]}})", "tool_choice.allowed_tools.tools[0].type"},
+      {allowed + of + R"([{"type":"function"}]}})", "tool_choice.allowed_tools.tools[0].function"},
+      {allowed + of + R"([{"type":"function","function":{"name":"h"}}]}})",
+       "tool_choice.allowed_tools.tools[0]"},
+      {R"("tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}})",
+       "tool_choice"},
       {R"("parallel_tool_calls":1)", "parallel_tool_calls"},
   };
   for (const auto& [fields, param] : cases) {

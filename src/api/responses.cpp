@@ -7,6 +7,7 @@
 #include "api/json_text.h"
 #include "api/responses_answer.h"
 #include "api/responses_input.h"
+#include "api/stored_items.h"
 
 namespace flotilla::api {
 namespace {
@@ -54,6 +55,35 @@ json::Value read_tool(const json::Object& object, const std::string& path, json:
   return json::Object{{"type", "function"}, {"function", std::move(function)}};
 }
 
+json::Object function_named(const std::string& name) {
+  return json::Object{{"type", "function"}, {"function", json::Object{{"name", name}}}};
+}
+
+json::Object read_allowed_tools(json::Reader& choice) {
+  choice.require("mode", "\"auto\" or \"required\"");
+  const std::string mode = choice.choice("mode", {"auto", "required"}).value_or("");
+  choice.require("tools", "a list of functions");
+  const json::Array* tools = choice.array("tools", kToolsMax);
+  json::Array functions;
+  for (std::size_t i = 0; tools != nullptr && i < tools->size() && !choice.fault(); ++i) {
+    const std::string path = json::item_path(choice.path_of("tools"), i);
+    const json::Object* object = (*tools)[i].if_object();
+    if (object == nullptr) {
+      choice.fault().set(
+          path, fmt::format("{} is {}; it must be an object", path, json::shown((*tools)[i])));
+      break;
+    }
+    json::Reader tool(*object, choice.fault(), path);
+    tool.require("type", "\"function\"");
+    tool.choice("type", {"function"});
+    tool.require("name", "a function's name");
+    functions.push_back(function_named(tool.string("name", kNameMax).value_or("")));
+  }
+  return json::Object{
+      {"type", "allowed_tools"},
+      {"allowed_tools", json::Object{{"mode", mode}, {"tools", std::move(functions)}}}};
+}
+
 void read_tools(json::Reader& in, json::Object& chat) {
   const json::Array* tools = in.array("tools", kToolsMax);
   json::Array out;
@@ -79,12 +109,13 @@ void read_tools(json::Reader& in, json::Object& chat) {
   const json::Object* object = in.object("tool_choice");
   if (object == nullptr) return;
   json::Reader named(*object, in.fault(), "tool_choice");
-  named.require("type", "\"function\"");
-  named.choice("type", {"function"});
+  named.require("type", "\"function\" or \"allowed_tools\"");
+  if (named.choice("type", {"function", "allowed_tools"}) == "allowed_tools") {
+    chat["tool_choice"] = read_allowed_tools(named);
+    return;
+  }
   named.require("name", "a function's name");
-  chat["tool_choice"] = json::Object{
-      {"type", "function"},
-      {"function", json::Object{{"name", named.string("name", kNameMax).value_or("")}}}};
+  chat["tool_choice"] = function_named(named.string("name", kNameMax).value_or(""));
 }
 
 void read_format(json::Reader& in, json::Object& chat) {
@@ -205,7 +236,8 @@ void write_chat(FormRequest& out, const std::string& instructions, const json::A
 
 }  // namespace
 
-Result<FormRequest> parse_responses_request(std::string_view body) {
+Result<FormRequest> parse_responses_request(std::string_view body,
+                                            const std::vector<KeptAnswer>* stored) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());
   json::Fault fault;
@@ -213,7 +245,8 @@ Result<FormRequest> parse_responses_request(std::string_view body) {
   json::Object chat;
   in.require("model", "the alias of a loaded model");
   chat["model"] = in.string("model", kNameMax).value_or("");
-  ResponsesInput input = read_responses_input(in);
+  StoredItems named(stored);
+  ResponsesInput input = read_responses_input(in, named);
   const std::string instructions = in.string("instructions", 32 << 20).value_or("");
   read_tools(in, chat);
   read_format(in, chat);
@@ -232,6 +265,8 @@ Result<FormRequest> parse_responses_request(std::string_view body) {
     chat["stream_options"] = json::Object{{"include_usage", true}};
   }
   if (fault) return fault.unexpected();
+  out.needs = named.needs();
+  if (!out.needs.empty()) return out;
   write_chat(out, instructions, input.messages, chat);
   out.answer = make_responses_answer({.shown = json::to_text(shown_fields(*object)),
                                       .messages = json::to_text(input.messages),

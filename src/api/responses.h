@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/answer_form.h"
 #include "base/result.h"
@@ -10,8 +11,10 @@
 // not honoured (background, conversations, the server's own tools …) is refused by name.
 namespace flotilla::api {
 
-// POST /v1/responses. The answer is kept unless store is false.
-Result<FormRequest> parse_responses_request(std::string_view body);
+// POST /v1/responses. The answer is kept unless store is false. `stored`: the answers that it said
+// it needs, as far as they are kept.
+Result<FormRequest> parse_responses_request(std::string_view body,
+                                            const std::vector<KeptAnswer>* stored = nullptr);
 
 std::string deleted_response_json(std::string_view id);
 

@@ -73,6 +73,7 @@ json::Value usage_json(const Usage& usage, std::int64_t reasoning_tokens) {
 
 constexpr RenamedField kNames[] = {{"response_format.json_schema.", "text.format."},
                                    {"response_format", "text.format"},
+                                   {"tool_choice.allowed_tools.", "tool_choice."},
                                    {".function.", "."},
                                    {"reasoning_effort", "reasoning.effort"},
                                    {"max_completion_tokens", "max_output_tokens"},

@@ -162,7 +162,7 @@ class Items {
 
 }  // namespace
 
-ResponsesInput read_responses_input(json::Reader& in) {
+ResponsesInput read_responses_input(json::Reader& in, StoredItems& stored) {
   ResponsesInput out;
   in.require("input", "a string or a list of items");
   const json::Value* input = in.find("input");
@@ -182,15 +182,18 @@ ResponsesInput read_responses_input(json::Reader& in) {
   Items reader(out.messages);
   for (std::size_t i = 0; i < items->size() && !in.fault(); ++i) {
     const std::string path = json::item_path("input", i);
-    if (const json::Object* item = (*items)[i].if_object()) {
-      reader.read(*item, path, in.fault());
-    } else {
+    const json::Object* item = (*items)[i].if_object();
+    if (item == nullptr) {
       in.fault().set(path,
                      fmt::format("{} is {}; it must be an object", path, json::shown((*items)[i])));
+      break;
     }
+    if (is_item_reference(*item)) item = stored.find(*item, path, in.fault());
+    if (item == nullptr) continue;
+    reader.read(*item, path, in.fault());
+    out.items.push_back(*item);
   }
   reader.finish();
-  out.items = *items;
   return out;
 }
 

@@ -74,6 +74,15 @@ TEST(ResponsesRequest, ItemsBecomeMessages) {
             R"({"role":"assistant","content":"e"},{"role":"assistant","content":"f"}])");
 }
 
+TEST(ResponsesRequest, AllowedToolsAreChats) {
+  const json::Object chat = chat_of(
+      with(R"("tools":[{"type":"function","name":"w"}],"tool_choice":{"type":"allowed_tools",)"
+           R"("mode":"required","tools":[{"type":"function","name":"w"}]})"));
+  EXPECT_EQ(json::to_text(chat.at("tool_choice")),
+            R"({"type":"allowed_tools","allowed_tools":{"mode":"required","tools":)"
+            R"([{"type":"function","function":{"name":"w"}}]}})");
+}
+
 TEST(ResponsesRequest, WhatIsWrongIsNamed) {
   const auto named = [](const std::string& body, const std::string& field,
                         const std::string& word) {
@@ -90,7 +99,8 @@ TEST(ResponsesRequest, WhatIsWrongIsNamed) {
   named(with("", R"([{"role":"wizard","content":"x"}])"), "input[0].role", "wizard");
   named(with("", R"([{"role":"user","content":[{"type":"input_image"}]}])"), "input[0].content[0]",
         "image");
-  named(with("", R"([{"type":"item_reference","id":"x"}])"), "input[0]", "item_reference");
+  named(with("", R"([{"type":"file_search_call","id":"x"}])"), "input[0]", "file_search_call");
+  named(with("", R"([{"type":"item_reference","id":"x"}])"), "input[0].id", "x");
   named(with("", R"([{"type":"function_call_output","output":"x"}])"), "input[0].call_id",
         "missing");
   named(with(R"("background":true)"), "background", "not supported");
@@ -98,6 +108,13 @@ TEST(ResponsesRequest, WhatIsWrongIsNamed) {
   named(with(R"("truncation":"auto")"), "truncation", "auto");
   named(with(R"("tools":[{"type":"web_search"}])"), "tools[0]", "web_search");
   named(with(R"("tool_choice":{"type":"file_search"})"), "tool_choice.type", "file_search");
+  named(with(R"("tool_choice":{"type":"allowed_tools","tools":[]})"), "tool_choice.mode", "auto");
+  named(with(R"("tool_choice":{"type":"allowed_tools","mode":"none","tools":[]})"),
+        "tool_choice.mode", "none");
+  named(with(R"("tool_choice":{"type":"allowed_tools","mode":"auto"})"), "tool_choice.tools",
+        "missing");
+  named(with(R"("tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"mcp"}]})"),
+        "tool_choice.tools[0].type", "mcp");
   named(with(R"("text":{"format":{"type":"xml"}})"), "text.format.type", "xml");
   named(with(R"("text":{"format":{"type":"json_schema"}})"), "text.format.schema", "missing");
   named(with(R"("max_output_tokens":0)"), "max_output_tokens", "0");
@@ -139,6 +156,8 @@ TEST(ResponsesRequest, ErrorsOfTheChatRequestNameWhatWasSent) {
             R"("tools[1].parameters.x""tools[1].parameters.x is wrong")");
   EXPECT_EQ(told("response_format.json_schema.schema"),
             R"("text.format.schema""text.format.schema is wrong")");
+  EXPECT_EQ(told("tool_choice.allowed_tools.tools[0]"),
+            R"("tool_choice.tools[0]""tool_choice.tools[0] is wrong")");
   EXPECT_EQ(told("messages"), R"("input""input is wrong")");
 }
 

@@ -83,6 +83,7 @@ Result<SyncSpec> parse_sync(std::string_view body) {
         reader.refuse("nodes", "must be a list of nodes' ids");
     }
   }
+  spec.from = reader.string("from", 64).value_or("");
   reader.refuse_unknown();
   if (fault) return fault.unexpected();
   return spec;
@@ -91,6 +92,7 @@ Result<SyncSpec> parse_sync(std::string_view body) {
 std::string to_json(const SyncSpec& spec) {
   json::Object out{{"cluster", spec.cluster}, {"model", spec.model}};
   if (!spec.nodes.empty()) out["nodes"] = json::Array(spec.nodes.begin(), spec.nodes.end());
+  if (!spec.from.empty()) out["from"] = spec.from;
   return json::to_text(out);
 }
 

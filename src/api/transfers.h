@@ -15,6 +15,7 @@ struct SyncSpec {
   std::string cluster;
   std::string model;               // in models_dir
   std::vector<std::string> nodes;  // empty: all that lack it
+  std::string from = {};           // the node whose file it is; empty: as most of them have it
 };
 Result<SyncSpec> parse_sync(std::string_view body);
 std::string to_json(const SyncSpec& spec);

@@ -125,7 +125,8 @@ const char* environment(const char* name) { return std::getenv(name); }
 
 Result<config::Plan> plan_of(const ApplyFlags& flags, Admin& admin) {
   const bool from_stdin = flags.file == "-";
-  const auto text = config::read_file(from_stdin ? "/dev/stdin" : flags.file);
+  const auto text =
+      config::read_file(from_stdin ? "/dev/stdin" : flags.file, config::kFleetLimits.bytes_max);
   if (!text) return fail(text.error());
   const auto wanted = config::read_wanted(*text, from_stdin ? "stdin" : flags.file, environment);
   if (!wanted) return fail(wanted.error());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -43,6 +44,10 @@ int list(const ModelFlags& flags) {
   if (!admin) return tell_error(admin.error());
   const auto found = wait_for<api::ModelTable>((*admin)->io(), (*admin)->client().models());
   if (!found) return tell_error(found.error());
+  const bool known = std::ranges::find(found->clusters, flags.cluster) != found->clusters.end();
+  if (!flags.cluster.empty() && !known)
+    return tell_error({.code = Code::NotFound,
+                       .message = fmt::format("there is no cluster \"{}\"", flags.cluster)});
   std::vector<std::vector<std::string>> lines{
       {"CLUSTER", "MODEL", "SIZE", "QUANTISATION", "NODES", ""}};
   for (const api::ModelRow& row : found->rows) {
@@ -159,6 +164,9 @@ void add_sync(const App& command, CommandResult& result) {
   const auto model = added.add_option("model", flags->spec.model, "Its path in models_dir");
   added.add_option("--node", flags->spec.nodes,
                    "Only to this one (repeat it); also one that has another file of that name");
+  added.add_option("--from", flags->spec.from,
+                   "The node whose file it is, where they have different ones (default: one whose "
+                   "file most of them have)");
   added.add_flag("--no-wait", flags->no_wait, "Returns at once");
   const auto stop = added.add_option("--cancel", flags->cancel, "A transfer that is to end");
   add_server_flags(added, flags->access);

@@ -30,6 +30,8 @@ int serve(ServeSettings& settings) {
   platform::set_environment("FLOTILLA_SSH", options->ssh_program);
   if (!options->ssh_config.empty())
     platform::set_environment("FLOTILLA_SSH_CONFIG", options->ssh_config.string());
+  // Where the token lies is no business of runners and engines.
+  platform::remove_environment("FLOTILLA_ADMIN_TOKEN_FILE");
   if (const auto file = settings.file(); !file.empty()) log::info("settings of {}", file.string());
   const auto served = gateway::run_gateway(options->gateway);
   return served ? *served : complain(served.error());

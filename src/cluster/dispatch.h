@@ -43,6 +43,10 @@ class Dispatcher {
   std::optional<ReplicaIndex> least_busy(const Wanted& wanted, Instant now);
   // Is there a replica of that kind at all, free or not?
   bool any(const Wanted& wanted) const;
+  // Is it of that kind?
+  bool is_wanted(ReplicaIndex replica, const Wanted& wanted) const {
+    return fits(at(replica), static_cast<std::size_t>(replica), wanted);
+  }
   // Fewest busy of those that are not exclusive, with or without a free place.
   std::optional<ReplicaIndex> least_loaded(const Wanted& wanted) const;
 

@@ -80,8 +80,9 @@ PoolStatus Pool::snapshot(Instant now) const {
   out.in_flight = in_flight();
   out.exact_resume = s.live > 0;
   const std::string* numerics = nullptr;
-  for (const auto& unit : s.units) {
-    ReplicaStatus status = unit->replica.status(now);
+  for (const ReplicaIndex index : s.by_age) {
+    const State::Unit& unit = s.unit(index);
+    ReplicaStatus status = unit.replica.status(now);
     status.busy_count = s.dispatcher.busy(status.index);
     const bool rests = now < s.dispatcher.rest_until(status.index);
     status.places = rests ? 0 : s.dispatcher.usable_places(status.index);
@@ -91,7 +92,7 @@ PoolStatus Pool::snapshot(Instant now) const {
     out.tokens_per_s += status.tokens_per_s;
     if (status.live) {
       ++out.replicas_live;
-      const ReplicaInfo& info = unit->replica.info();
+      const ReplicaInfo& info = unit.replica.info();
       if (numerics == nullptr) numerics = &info.numerics;
       if (!info.exact_resume || info.numerics != *numerics) out.exact_resume = false;
     }

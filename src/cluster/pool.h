@@ -42,7 +42,8 @@ class Pool {
   // Replicas: what should be.
 
   // A replica on `node`, started at once where the link is Up. Connecting: waits for on_node_back
-  // or on_node_lost. At most one per node and generation.
+  // or on_node_lost. At most one per node and generation, besides one that ends. It has the place
+  // of one that is gone, if any.
   ReplicaIndex add_replica(NodeId node, Generation generation, Link link, Instant now);
   // No new requests; running ones end by themselves, after HealSettings::drain they are dropped
   // (and so go on elsewhere). `force`: dropped at once. Hold never drops. A replica that is not

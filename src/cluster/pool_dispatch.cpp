@@ -192,6 +192,8 @@ void Pool::State::place_suspects(Instant now) {
     Dispatcher::Wanted wanted{.generation = flight.pinned.value_or(serving)};
     wanted.except = never;
     if (!dispatcher.any(wanted)) wanted.admit = Admit::Resumes;
+    // It was chosen for another, who is gone.
+    if (clearing && !dispatcher.is_wanted(*clearing, wanted)) stop_clearing();
     if (!clearing) clearing = dispatcher.least_loaded(wanted);
     if (!clearing) return;
     dispatcher.set_exclusive(*clearing, true);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -19,6 +20,22 @@ Pool::State::Unit* Pool::State::find_current(Launch launch) {
   const auto index = static_cast<std::size_t>(launch.replica);
   if (index >= units.size() || units[index]->replica.launch() != launch) return nullptr;
   return units[index].get();
+}
+
+// Nodes may come and go for as long as the pool lives: what the one that was in a place has left
+// behind must not grow with them. A ticket that was in it may still be asked where it comes from.
+std::optional<ReplicaIndex> Pool::State::find_vacant() const {
+  std::set<ReplicaIndex> vacant;
+  for (const auto& unit : units) {
+    const ReplicaIndex index = unit->replica.index();
+    if (unit->replica.state() == ReplicaState::Stopped && clearing != index &&
+        queue.empty(home_lane(index)))
+      vacant.insert(index);
+  }
+  if (vacant.empty()) return std::nullopt;
+  for (const auto& [id, flight] : flights)
+    if (flight.launch.number != 0) vacant.erase(flight.launch.replica);
+  return vacant.empty() ? std::nullopt : std::optional(*vacant.begin());
 }
 
 void Pool::State::open(Unit& unit) {
@@ -178,11 +195,21 @@ void Pool::State::check_replicas(Instant now) {
 
 ReplicaIndex Pool::add_replica(NodeId node, Generation generation, Link link, Instant now) {
   State& s = *state_;
-  const auto index = static_cast<ReplicaIndex>(s.units.size());
-  s.units.push_back(std::make_unique<State::Unit>(
-      State::Unit{.replica = Replica(index, std::move(node), generation, s.settings.heal),
+  Launch before{static_cast<ReplicaIndex>(s.units.size()), 0};
+  if (const std::optional<ReplicaIndex> vacant = s.find_vacant())
+    before = {*vacant, s.unit(*vacant).replica.launch().number + 1};
+  auto made = std::make_unique<State::Unit>(
+      State::Unit{.replica = Replica(before, std::move(node), generation, s.settings.heal),
                   .inside = {},
-                  .doubtful = {}}));
+                  .doubtful = {}});
+  const ReplicaIndex index = before.replica;
+  const auto at = static_cast<std::size_t>(index);
+  if (at == s.units.size())
+    s.units.push_back(std::move(made));
+  else
+    s.units[at] = std::move(made);
+  std::erase(s.by_age, index);
+  s.by_age.push_back(index);
   s.dispatcher.grow(s.units.size());
   State::Unit& unit = s.unit(index);
   s.apply(unit, unit.replica.begin(link, now), "", now);
@@ -219,8 +246,10 @@ void Pool::on_exited(Launch launch, const Exit& exit, Instant now) {
   State::Unit* unit = state_->find_current(launch);
   if (unit == nullptr) return;
   state_->blame(*unit, exit);
-  state_->apply(*unit, unit->replica.on_failed(exit.reason, false, state_->random, now),
-                exit.reason, now);
+  const ReplicaEffects effects =
+      exit.by_chance ? unit->replica.on_mishap(exit.reason, state_->random, now)
+                     : unit->replica.on_failed(exit.reason, false, state_->random, now);
+  state_->apply(*unit, effects, exit.reason, now);
 }
 
 void Pool::on_heartbeat(Launch launch, const Heartbeat& beat, Instant now) {

@@ -72,6 +72,7 @@ struct Pool::State {
   Unit* find_current(Launch launch);
 
   // pool_replicas.cpp
+  std::optional<ReplicaIndex> find_vacant() const;
   void apply(Unit& unit, const ReplicaEffects& effects, const std::string& reason, Instant now);
   void open(Unit& unit);
   void drop(Unit& unit, std::uint32_t number, const std::string& reason, Instant now);
@@ -124,6 +125,7 @@ struct Pool::State {
   PoolSettings settings;
   Random& random;
   std::vector<std::unique_ptr<Unit>> units;  // by ReplicaIndex
+  std::vector<ReplicaIndex> by_age;          // oldest first
   Dispatcher dispatcher;
   FairQueue queue;
   AffinityTable affinity{AffinitySettings{}};

@@ -1,13 +1,10 @@
-#include "cluster/pool.h"
-
 #include <chrono>
 #include <map>
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include "cluster/affinity.h"
+#include "cluster/test_pool.h"
 
 namespace flotilla::cluster {
 namespace {
@@ -15,104 +12,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-// Two replicas of two places each (width 2, nothing ahead), unless a test says otherwise.
-struct PoolTest : testing::Test {
-  static PoolSettings settings() {
-    PoolSettings out;
-    out.ahead = 0;
-    return out;
-  }
-
-  Launch add(const std::string& node, Generation generation = Generation{1}) {
-    const ReplicaIndex index = pool.add_replica(NodeId(node), generation, Link::Up, now);
-    drain();
-    return launches.at(index);
-  }
-  Launch add_ready(const std::string& node, int width = 2, Generation generation = Generation{1}) {
-    const Launch launch = add(node, generation);
-    ready(launch, width);
-    return launch;
-  }
-  void ready(Launch launch, int width = 2) {
-    pool.on_ready(launch, {.width = width, .numerics = "x", .exact_resume = true}, now);
-    drain();
-  }
-  Ticket ticket(const std::string& key = "k", std::uint64_t tokens = 100) {
-    Ticket out;
-    out.id = TicketId{++last_id};
-    out.key = key;
-    out.tokens = tokens;
-    out.bytes = tokens * 4;
-    out.deadline = now + seconds(600);
-    return out;
-  }
-  // 0 … n: dispatched to that replica; -1 queued; -2 refused (see `error`).
-  int note(const Admission& admission) {
-    if (const auto* at = std::get_if<Dispatched>(&admission)) {
-      return static_cast<int>(at->launch.replica);
-    }
-    if (const auto* refused = std::get_if<Refused>(&admission)) error = refused->error;
-    return std::holds_alternative<Queued>(admission) ? -1 : -2;
-  }
-  int submit(Ticket t) { return note(pool.submit(std::move(t), now)); }
-  int submit() { return submit(ticket()); }
-  int retry(std::uint64_t id, Outcome outcome) {
-    const int at = note(pool.retry(TicketId{id}, outcome, now + seconds(600), now));
-    drain();
-    return at;
-  }
-  void release(std::uint64_t id, Outcome outcome = Outcome::Completed) {
-    pool.release(TicketId{id}, outcome, {}, now);
-    drain();
-  }
-  void crash(Launch launch, bool own_fault = false, std::vector<TicketId> named = {}) {
-    pool.on_exited(launch, {.reason = "killed", .own_fault = own_fault, .named = std::move(named)},
-                   now);
-    drain();
-  }
-  void drain() {
-    for (Action& action : pool.take_actions()) {
-      if (const auto* start = std::get_if<StartReplica>(&action)) {
-        launches[start->launch.replica] = start->launch;
-        ++starts;
-      }
-      if (const auto* sent = std::get_if<Dispatch>(&action)) {
-        dispatched[static_cast<std::uint64_t>(sent->ticket)] =
-            static_cast<int>(sent->launch.replica);
-      }
-      if (const auto* refused = std::get_if<Refuse>(&action)) {
-        refusals[static_cast<std::uint64_t>(refused->ticket)] = refused->error;
-      }
-      if (auto* drop = std::get_if<DropReplica>(&action)) dropped = drop->tickets;
-      if (std::holds_alternative<StopReplica>(action)) ++stops;
-    }
-  }
-  // As the gateway's timer; every runner speaks once a second.
-  void pass(Duration time) {
-    const Instant end = now + time;
-    while (now < end) {
-      now += milliseconds(250);
-      for (const auto& [index, launch] : launches) pool.on_heartbeat(launch, {.step = ++step}, now);
-      if (now >= pool.next_deadline()) pool.tick(now);
-      drain();
-    }
-  }
-  bool sent(std::uint64_t id) const { return dispatched.contains(id); }
-
-  Random random{1};
-  Instant now = Instant{} + hours(1);
-  Pool pool{Alias("m"), settings(), random};
-  std::map<ReplicaIndex, Launch> launches;
-  std::map<std::uint64_t, int> dispatched;
-  std::map<std::uint64_t, Error> refusals;
-  std::vector<TicketId> dropped;
-  Error error;
-  std::uint64_t last_id = 0;
-  std::uint64_t step = 0;
-  int starts = 0;
-  int stops = 0;
-};
 
 TEST_F(PoolTest, requests_spread_then_wait_then_take_the_place_that_frees) {
   add_ready("a");
@@ -127,6 +26,22 @@ TEST_F(PoolTest, requests_spread_then_wait_then_take_the_place_that_frees) {
   release(1);
   EXPECT_TRUE(sent(5));
   EXPECT_EQ(pool.queue_depth(), 0U);
+}
+
+// By an engine that counts no prompts, or for a client that left before it did.
+TEST_F(PoolTest, what_was_made_counts_though_nobody_counted_the_prompt) {
+  add_ready("a", 1);
+  EXPECT_EQ(submit(ticket("talks much")), 0);
+  EXPECT_EQ(submit(ticket("talks much")), -1);
+  EXPECT_EQ(submit(ticket("other")), -1);
+  EXPECT_EQ(submit(ticket("other")), -1);
+  pool.release(TicketId{1}, Outcome::Cancelled, {.completion_tokens = 1000}, now);
+  drain();
+  EXPECT_TRUE(sent(3));
+  release(3);
+  EXPECT_TRUE(sent(4)) << "both of the other are less than it";
+  release(4);
+  EXPECT_TRUE(sent(2));
 }
 
 TEST_F(PoolTest, a_loading_pool_queues_and_serves_when_ready) {
@@ -244,6 +159,18 @@ TEST_F(PoolTest, without_one_of_ours_an_answer_that_has_begun_ends_with_an_error
   pool.drain(ours.replica, AfterDrain::Remove, true, now);
   drain();
   EXPECT_EQ(refusals.at(mine).reason, "no_live_replica");
+}
+
+TEST_F(PoolTest, an_engine_that_is_not_ours_and_knows_no_batch_gets_one_request_at_a_time) {
+  PoolSettings more = settings();
+  more.ahead = 2;
+  pool.configure(more, now);
+  pool.on_ready(add("single"), {.width = 1, .external = true}, now);
+  pool.on_ready(add("several"), {.width = 4, .external = true}, now);
+  drain();
+  const PoolStatus status = pool.snapshot(now);
+  EXPECT_EQ(status.replicas.at(0).places, 1);
+  EXPECT_EQ(status.replicas.at(1).places, 6);
 }
 
 TEST_F(PoolTest, one_lives_so_the_pool_is_up) {

@@ -165,7 +165,12 @@ void Pool::State::leave(Flight& flight, Outcome outcome, Instant now) {
 }
 
 void Pool::State::learn(const Flight& flight, const Usage& usage, Instant now) {
-  if (usage.prompt_tokens == 0) return;
+  if (usage.prompt_tokens == 0) {
+    // Nobody counted the prompt (an engine counts none, or its client left before): it stays
+    // charged as it came, and what was made is added.
+    queue.correct(flight.ticket.key, flight.ticket.weight, 0, usage.completion_tokens);
+    return;
+  }
   const std::uint64_t fresh =
       usage.prompt_tokens - std::min(usage.prompt_tokens, usage.cached_tokens);
   queue.correct(flight.ticket.key, flight.ticket.weight, flight.ticket.tokens,
@@ -266,7 +271,7 @@ void Pool::release(TicketId id, Outcome outcome, const Usage& usage, Instant now
       flight.where != State::Flight::Where::Placed && flight.where != State::Flight::Where::Lost;
   if (waits) {
     s.end(id);
-    if (s.clearing) s.place_suspects(now);
+    if (s.clearing) s.pump_all(now);
     return;
   }
   const bool placed = flight.where == State::Flight::Where::Placed;

@@ -5,6 +5,10 @@
 
 namespace flotilla::cluster {
 
+namespace {
+constexpr std::uint32_t kMishapsMax = 3;
+}  // namespace
+
 const char* to_string(ReplicaState state) {
   switch (state) {
     case ReplicaState::Starting: return "starting";
@@ -18,12 +22,12 @@ const char* to_string(ReplicaState state) {
   return "";
 }
 
-Replica::Replica(ReplicaIndex index, NodeId node, Generation generation,
-                 const HealSettings& settings)
-    : index_(index),
+Replica::Replica(Launch before, NodeId node, Generation generation, const HealSettings& settings)
+    : index_(before.replica),
       node_(std::move(node)),
       generation_(generation),
       settings_(settings),
+      launch_(before.number),
       backoff_(settings.backoff_min, settings.backoff_max),
       watchdog_(settings.watchdog) {}
 
@@ -67,7 +71,7 @@ ReplicaEffects Replica::on_ready(ReplicaInfo info, Instant now) {
   info_ = std::move(info);
   state_ = after_ ? ReplicaState::Draining : ReplicaState::Ready;
   ready_since_ = now;
-  attempts_ = 0;
+  attempts_ = mishaps_ = 0;
   if (ever_ready_) ++restarts_;
   ever_ready_ = first_attempt_over_ = true;
   watchdog_.start(info_.external, now);
@@ -95,6 +99,14 @@ ReplicaEffects Replica::on_failed(std::string reason, bool stop, Random& random,
     retry_at_ = now + backoff_.next(random);
   }
   return effects;
+}
+
+ReplicaEffects Replica::on_mishap(std::string reason, Random& random, Instant now) {
+  if (live() || !has_runner() || removing() || mishaps_ >= kMishapsMax)
+    return on_failed(std::move(reason), false, random, now);
+  ++mishaps_;
+  last_error_ = std::move(reason);
+  return launch(now);
 }
 
 ReplicaEffects Replica::on_node_lost(const std::string& reason, Instant now) {

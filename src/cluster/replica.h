@@ -33,6 +33,7 @@ struct Exit {
   bool own_fault =
       false;  // SEGV, ABRT, BUS, FPE, memory kill, non-zero exit; not SIGKILL by someone
   std::vector<TicketId> named = {};  // by its breadcrumb, where there is one
+  bool by_chance = false;            // before it was ready, of what is not there the next time
 };
 
 // What an event asks of the pool, in this order: drop the launch's requests, stop its runner, start
@@ -52,13 +53,16 @@ struct ReplicaEffects {
 // once when the node is back.
 class Replica {
  public:
-  Replica(ReplicaIndex index, NodeId node, Generation generation, const HealSettings& settings);
+  // `before`: its index and a launch that nobody has; its own are numbered from the next one on.
+  Replica(Launch before, NodeId node, Generation generation, const HealSettings& settings);
 
   ReplicaEffects begin(Link link, Instant now);
   ReplicaEffects on_loading(std::uint64_t loaded, std::uint64_t total, Instant now);
   ReplicaEffects on_ready(ReplicaInfo info, Instant now);
   // The runner is gone, or never came. `stop`: it has to be ended first (hang, stall).
   ReplicaEffects on_failed(std::string reason, bool stop, Random& random, Instant now);
+  // Exit::by_chance: at once anew, three times in a row, and no attempt was over.
+  ReplicaEffects on_mishap(std::string reason, Random& random, Instant now);
   ReplicaEffects on_node_lost(const std::string& reason, Instant now);
   ReplicaEffects on_node_back(Instant now);
   ReplicaEffects adopt(ReplicaInfo info, Instant now);
@@ -116,6 +120,7 @@ class Replica {
   Instant drain_until_ = Instant::max();
   std::uint32_t attempts_ = 0;
   std::uint32_t restarts_ = 0;
+  std::uint32_t mishaps_ = 0;  // since it was last ready
   bool ever_ready_ = false;
   bool ever_failed_ = false;
   bool first_attempt_over_ = false;

@@ -40,7 +40,7 @@ struct ReplicaTest : testing::Test {
   Random random{3};
   Instant now = Instant{} + hours(1);
   std::uint64_t step = 0;
-  Replica replica{ReplicaIndex{0}, NodeId("a"), Generation{1}, HealSettings{}};
+  Replica replica{Launch{}, NodeId("a"), Generation{1}, HealSettings{}};
 };
 
 TEST_F(ReplicaTest, a_stable_one_is_started_again_at_once) {
@@ -144,7 +144,7 @@ TEST_F(ReplicaTest, drained_for_removal_it_stops_when_idle_or_when_time_is_over)
   EXPECT_EQ(replica.state(), ReplicaState::Stopped);
   EXPECT_FALSE(replica.on_node_back(now).start);
 
-  Replica slow{ReplicaIndex{1}, NodeId("b"), Generation{1}, HealSettings{}};
+  Replica slow{Launch{}, NodeId("b"), Generation{1}, HealSettings{}};
   (void)slow.begin(Link::Up, now);
   (void)slow.on_ready({}, now);
   (void)slow.drain(AfterDrain::Remove, false, now);
@@ -206,6 +206,31 @@ TEST_F(ReplicaTest, adopted_it_is_ready_without_a_start) {
   EXPECT_FALSE(effects.start);
   EXPECT_EQ(replica.state(), ReplicaState::Ready);
   EXPECT_EQ(replica.status(now).restarts, 0U);
+}
+
+TEST_F(ReplicaTest, a_mishap_is_tried_again_at_once_and_no_attempt_but_the_fourth_is_a_failure) {
+  (void)replica.begin(Link::Up, now);
+  for (std::uint32_t launch = 2; launch <= 4; ++launch) {
+    const ReplicaEffects effects = replica.on_mishap("its port was taken", random, now);
+    EXPECT_EQ(effects.start, launch);
+    EXPECT_FALSE(effects.drop || effects.stop);
+    EXPECT_FALSE(replica.status(now).first_attempt_over);
+    EXPECT_EQ(replica.status(now).last_error, "its port was taken");
+  }
+  EXPECT_FALSE(replica.on_mishap("its port was taken", random, now).start);
+  EXPECT_TRUE(replica.status(now).first_attempt_over);
+  EXPECT_GE(wait_for_start(), 30);
+  ready();
+  const ReplicaEffects lost = replica.on_mishap("its port was taken", random, now);
+  EXPECT_EQ(lost.drop, 5U) << "what was in it is told";
+  EXPECT_FALSE(lost.start);
+}
+
+TEST_F(ReplicaTest, a_mishap_of_one_that_is_taken_out_starts_nothing) {
+  (void)replica.begin(Link::Up, now);
+  (void)replica.drain(AfterDrain::Remove, false, now);
+  EXPECT_FALSE(replica.on_mishap("its port was taken", random, now).changed);
+  EXPECT_EQ(replica.state(), ReplicaState::Stopped);
 }
 
 TEST_F(ReplicaTest, a_late_ready_of_an_attempt_given_up_changes_nothing) {

@@ -80,8 +80,8 @@ struct PoolStatus {
   std::size_t queue_depth = 0;
   std::size_t in_flight = 0;
   double tokens_per_s = 0;
-  bool exact_resume = false;  // every live replica says so and reports the same numerics
-  std::vector<ReplicaStatus> replicas;
+  bool exact_resume = false;            // every live replica says so and reports the same numerics
+  std::vector<ReplicaStatus> replicas;  // in the order in which they were added
 };
 
 }  // namespace flotilla::cluster

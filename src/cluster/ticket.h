@@ -16,7 +16,8 @@ enum class TicketId : std::uint64_t {};
 // One load of a pool; grows with every reload.
 enum class Generation : std::uint32_t {};
 
-// A replica's place in its pool's list; never given to another replica of the same pool.
+// A replica's place in its pool's list. The next one gets it when it has stopped and no ticket has
+// been in it; the numbers of its launches go on, so that a launch is one life for ever.
 enum class ReplicaIndex : std::uint32_t {};
 
 // One life of a runner: the replica and how many times it was launched. Every event from a node

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kPiece = 64 << 10;
+
 class SettingsReader {
  public:
   SettingsReader(std::span<const Setting> settings, const fs::path& file)
@@ -94,18 +96,22 @@ Result<FileValues> read_settings(std::span<const Setting> settings, std::string_
   return SettingsReader(settings, file).read(*root);
 }
 
-Result<std::string> read_file(const fs::path& file) {
+Result<std::string> read_file(const fs::path& file, std::size_t bytes_max) {
   std::error_code wrong;
   if (fs::is_directory(file, wrong))
     return fail(Code::InvalidArgument, fmt::format("{} is a folder, not a file", file.string()));
   std::ifstream in(file, std::ios::binary);
-  std::string text(kFileBytesMax + 1, '\0');
-  if (!in || (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof())) {
+  std::string text;
+  std::string piece(kPiece, '\0');
+  while (in && text.size() <= bytes_max) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece, 0, static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in && !in.eof()) {
     return fail(Code::NotFound,
                 fmt::format("{} cannot be read: {}", file.string(),
                             std::error_code(errno, std::generic_category()).message()));
   }
-  text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
 }
 

@@ -24,7 +24,9 @@ using FileValues = std::map<std::string, FromFile>;  // by Setting::name()
 Result<FileValues> read_settings(std::span<const Setting> settings, std::string_view text,
                                  const std::filesystem::path& file);
 
-// A file to its end; more than kFileBytesMax is refused.
-Result<std::string> read_file(const std::filesystem::path& file);
+// A file to its end. Of one that is larger than `bytes_max` there is more than that, which
+// parse_yaml() refuses.
+Result<std::string> read_file(const std::filesystem::path& file,
+                              std::size_t bytes_max = kFileBytesMax);
 
 }  // namespace flotilla::config

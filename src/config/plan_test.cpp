@@ -250,6 +250,29 @@ TEST(ExportTest, what_is_as_long_as_may_be_is_read_back) {
   EXPECT_THAT(lines(wanted_of(text), there), IsEmpty());
 }
 
+// More than a file of settings may hold, in bytes and in values.
+TEST(ExportTest, keys_by_the_thousands_are_read_back) {
+  There there;
+  for (int i = 0; i < 4000; ++i) {
+    api::KeyShown& key = there.keys.emplace_back();
+    key.id = fmt::format("key-{}", i);
+    key.spec.name = fmt::format("name-{:04}", i);
+    for (int model = 0; model < 10; ++model)
+      key.spec.models.push_back(fmt::format("{}-{}", std::string(40, 'm'), model));
+  }
+  const std::string text = export_text(there.declared, there.keys, there.settings);
+  ASSERT_GT(text.size(), kFileBytesMax);
+  const auto again = read_wanted(text, "f.yaml", no_environment);
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_EQ(again->keys->size(), there.keys.size());
+  EXPECT_EQ(again->keys->back().models, there.keys.back().spec.models);
+}
+
+TEST(ExportTest, a_file_beyond_its_own_limit_is_refused) {
+  EXPECT_THAT(error_of("# " + std::string(kFleetLimits.bytes_max, 'x')),
+              HasSubstr("more than the 67108864 bytes"));
+}
+
 TEST(ExportTest, nothing_but_what_differs_from_the_defaults_is_written) {
   EXPECT_EQ(to_yaml(tree_of(wanted_of("pools: [{cluster: c, model: /m.gguf}]").pools->at(0))),
             "cluster: c\nmodel: /m.gguf\nbatch: false\nalias: m\n");

@@ -235,7 +235,7 @@ Node list_named(std::string key) { return {.kind = Node::Kind::List, .key = std:
 
 Result<Wanted> read_wanted(std::string_view text, const fs::path& file,
                            const Environment& environment) {
-  const auto root = parse_yaml(text, file.string());
+  const auto root = parse_yaml(text, file.string(), kFleetLimits);
   if (!root) return fail(root.error());
   return WantedReader(file, environment).read(*root);
 }

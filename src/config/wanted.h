@@ -11,10 +11,15 @@
 #include "api/keys.h"
 #include "api/operations.h"
 #include "config/layers.h"
+#include "config/yaml.h"
 
 // The file of `flotilla apply` and `flotilla export`: what a server is to have declared. Its
 // clusters, pools and keys have the fields of /admin, and are read by the same code.
 namespace flotilla::config {
+
+// Whatever a server has can be written out, and that can be read again: keys by the ten thousands
+// are more than a file of settings may hold.
+inline constexpr Limits kFleetLimits{.bytes_max = 64 << 20, .values_max = 4'000'000};
 
 struct WantedSetting {
   double value = 0;

@@ -10,9 +10,11 @@
 #include "engine/answer_parser.h"
 #include "engine/control_texts.h"
 #include "engine/either_rules.h"
+#include "engine/late_systems.h"
 #include "engine/marked_rules.h"
 #include "engine/plain_tools.h"
 #include "engine/stand_ins.h"
+#include "engine/template_habits.h"
 #include "engine/tokenizer.h"
 
 namespace flotilla::engine {
@@ -20,6 +22,8 @@ namespace {
 
 constexpr int kJsonDepthMax =
     64;  // the template engine recurses; a deeper text would end the stack
+
+constexpr std::string_view kRoot = "root ::= ";
 
 int json_depth(std::string_view json) {
   int depth = 0;
@@ -82,30 +86,6 @@ common_chat_tool_choice choice_of(ToolUse use) {
   return COMMON_CHAT_TOOL_CHOICE_AUTO;
 }
 
-// Does the template describe tools, and does llama-common find out how its model calls them? Asked
-// with one that it has to call.
-bool knows_tools(const common_chat_templates* templates) {
-  try {
-    common_chat_templates_inputs inputs;
-    inputs.messages.emplace_back().role = "user";
-    inputs.messages.back().content = "x";
-    inputs.tools = {
-        {"probe_tool", "x", R"({"type":"object","properties":{"a":{"type":"string"}}})"}};
-    inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
-    const common_chat_params form = common_chat_templates_apply(templates, inputs);
-    return !form.grammar.empty() && form.prompt.find("probe_tool") != form.prompt.npos;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-// Text that no form of answers knows stays as it is.
-bool shows_as_written(const AnswerParser& parser) {
-  constexpr std::string_view kText = "A word, and two.";
-  const ParsedAnswer answer = parser.parse(kText, true);
-  return answer.content == kText && answer.reasoning_content.empty();
-}
-
 bool too_deep(std::span<const ChatMessage> messages, const ChatPromptOptions& options) {
   const auto deep = [](const std::string& json) { return json_depth(json) > kJsonDepthMax; };
   return std::ranges::any_of(options.template_kwargs,
@@ -122,6 +102,41 @@ void keep_one_call(std::string& rules) {
   if (at != rules.npos) rules.replace(at, kSeveral.size(), "root ::= tool-call\n");
 }
 
+// Where the rule "root" stands in rules, its line's end included; empty: nowhere.
+std::string_view root_of(std::string_view rules) {
+  std::size_t at = rules.starts_with(kRoot) ? 0 : rules.find("\nroot ::= ");
+  if (at == rules.npos) return {};
+  if (at > 0) ++at;
+  return rules.substr(at, rules.find('\n', at) - at + 1);
+}
+
+bool has_rule(std::string_view rules, std::string_view name) {
+  const std::string begin = fmt::format("{} ::= ", name);
+  return rules.starts_with(begin) || rules.find('\n' + begin) != rules.npos;
+}
+
+// Lets `rules` begin as `others` do: with one of several rules, each of which they have, too.
+// Whether they have.
+bool begin_with_root_of(std::string_view others, std::string& rules) {
+  const std::string_view root = root_of(others);
+  const std::string_view own = root_of(rules);
+  if (root.empty() || own.empty()) return false;
+  std::string_view names = root.substr(kRoot.size(), root.find('\n') - kRoot.size());
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(" | "));
+    if (!has_rule(rules, name)) return false;
+    names.remove_prefix(std::min(names.size(), name.size() + 3));
+  }
+  rules.replace(static_cast<std::size_t>(own.data() - rules.data()), own.size(), root);
+  return true;
+}
+
+// A template that closes thoughts at once may leave out the line break that a mark begins with.
+std::string_view without_blanks(std::string_view mark) {
+  const std::size_t first = std::min(mark.find_first_not_of(" \t\r\n"), mark.size());
+  return mark.substr(first, mark.find_last_not_of(" \t\r\n") + 1 - first);
+}
+
 bool may_call(const ChatPromptOptions& options) {
   return !options.tools.empty() && options.tool_use != ToolUse::None;
 }
@@ -133,7 +148,9 @@ class LlamaChatTemplate final : public ChatTemplate {
         vocab_(llama_model_get_vocab(model_.get())),
         tokenizer_(make_llama_tokenizer(model_)),
         templates_(std::move(templates)),
+        shows_late_systems_(shows_late_systems(templates_.get())),
         knows_tools_(knows_tools(templates_.get())),
+        leaves_calls_out_(leaves_calls_out(templates_.get())),
         parallel_(common_chat_templates_get_caps(templates_.get())["supports_parallel_tool_calls"]),
         controls_(control_forms(vocab_)) {}
 
@@ -187,6 +204,8 @@ class LlamaChatTemplate final : public ChatTemplate {
   common_chat_templates_inputs inputs_of(std::span<const ChatMessage> messages,
                                          const ChatPromptOptions& options, StandIns& hidden) const {
     common_chat_templates_inputs inputs;
+    std::vector<ChatMessage> in_turns;
+    if (!shows_late_systems_) messages = in_turns = put_late_systems_in_turns(messages);
     for (const ChatMessage& message : messages) inputs.messages.push_back(to_common(message));
     if (knows_tools_) {
       inputs.tools = tools_of(options, &ChatTool::parameters);
@@ -197,7 +216,10 @@ class LlamaChatTemplate final : public ChatTemplate {
     } else if (may_call(options)) {
       inputs.messages = write_out_tools(inputs.messages, tools_of(options, &ChatTool::parameters));
     }
-    for (common_chat_msg& message : inputs.messages) hide_typed(message, hidden);
+    for (common_chat_msg& message : inputs.messages) {
+      hide_typed(message, hidden);
+      if (leaves_calls_out_) write_out_calls(message);
+    }
     inputs.tool_choice = choice_of(options.tool_use);
     inputs.parallel_tool_calls = options.parallel_tool_calls.value_or(parallel_);
     inputs.add_generation_prompt = options.add_generation_prompt;
@@ -267,14 +289,15 @@ class LlamaChatTemplate final : public ChatTemplate {
         if (!calls) return {};
       }
     }
-    auto parser = make_answer_parser(
-        form, {.tools = calls, .one_call = one_call, .continued = options.continue_final_message});
-    if (calls || thinks || !shows_as_written(*parser)) chat.parser = std::move(parser);
+    if (calls || thinks || !shows_as_written(form)) {
+      chat.parser = make_answer_parser(form, {.one_call = one_call, .thinks = chat.thinks});
+    }
     return {};
   }
 
   // llama-common lets a model talk before a call that it has to make, and a weak one may not come
-  // to an end. The rules of a free choice are those of the call alone.
+  // to an end. A free choice's rules begin with the call, but of many families they let there be
+  // none: from where those begin, `spec`'s own rules hold.
   void call_at_once(common_chat_templates_inputs inputs, GrammarSpec& spec) const {
     inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
     const common_chat_params free = common_chat_templates_apply(templates_.get(), inputs);
@@ -282,9 +305,7 @@ class LlamaChatTemplate final : public ChatTemplate {
         free.grammar_lazy && std::ranges::all_of(free.grammar_triggers, [](const auto& trigger) {
           return trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD;
         });
-    if (!from_a_word || free.grammar.empty()) return;
-    spec.rules = free.grammar;
-    spec.begun.clear();
+    if (from_a_word && begin_with_root_of(free.grammar, spec.rules)) spec.begun.clear();
   }
 
   static void take_grammar(const common_chat_params& form, GrammarSpec& spec) {
@@ -305,7 +326,7 @@ class LlamaChatTemplate final : public ChatTemplate {
     chat.thoughts_start = form.thinking_start_tag;
     chat.thoughts_end = form.thinking_end_tags.front();
     const std::size_t start = form.generation_prompt.rfind(chat.thoughts_start);
-    const std::size_t end = form.generation_prompt.rfind(chat.thoughts_end);
+    const std::size_t end = form.generation_prompt.rfind(without_blanks(chat.thoughts_end));
     chat.thinks = !chat.thoughts_start.empty() && start != std::string::npos &&
                   (end == std::string::npos || end < start);
   }
@@ -337,8 +358,10 @@ class LlamaChatTemplate final : public ChatTemplate {
   const llama_vocab* const vocab_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const common_chat_templates_ptr templates_;
-  const bool knows_tools_;  // else we describe and read them
-  const bool parallel_;     // the template shows several calls in one turn
+  const bool shows_late_systems_;
+  const bool knows_tools_;       // else we describe and read them
+  const bool leaves_calls_out_;  // of earlier turns
+  const bool parallel_;          // the template shows several calls in one turn
   const ControlTexts controls_;
 };
 

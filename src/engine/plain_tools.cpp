@@ -85,6 +85,23 @@ std::vector<common_chat_msg> write_out_tools(const std::vector<common_chat_msg>&
   return out;
 }
 
+void write_out_calls(common_chat_msg& message) {
+  if (message.tool_calls.empty()) return;
+  std::string calls;
+  for (const common_chat_tool_call& call : message.tool_calls) {
+    std::string arguments;
+    const common_json values = common_json::parse_no_throw(call.arguments);
+    if (values.is_object()) {
+      for (const auto& [name, value] : values.items()) {
+        arguments += fmt::format("{}{}={}", arguments.empty() ? "" : ", ", name, value.dump());
+      }
+    }
+    calls += fmt::format("{}{}({})", calls.empty() ? "" : ", ", call.name, arguments);
+  }
+  message.content += fmt::format("<|tool_call_start|>[{}]<|tool_call_end|>", calls);
+  message.tool_calls.clear();
+}
+
 void parse_plain_tools(common_chat_params& params, const std::vector<common_chat_tool>& tools,
                        bool required, bool parallel) {
   common_json list = common_json::array();

@@ -12,6 +12,10 @@ namespace flotilla::engine {
 std::vector<common_chat_msg> write_out_tools(const std::vector<common_chat_msg>& messages,
                                              const std::vector<common_chat_tool>& tools);
 
+// For LFM2's templates, which describe tools and leave out what was called: puts the calls of a
+// message into its content, as the model wrote them.
+void write_out_calls(common_chat_msg& message);
+
 // Gives `params` the parser and the grammar of such answers. `tools`: with the schemas that guide.
 // Throws what llama-common throws.
 void parse_plain_tools(common_chat_params& params, const std::vector<common_chat_tool>& tools,

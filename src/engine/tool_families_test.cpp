@@ -1,15 +1,19 @@
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/rule_mark.h"
 #include "engine/test_templates.h"
 
-// Tools, reasoning and schemas with the templates of the families that the vendored library brings,
-// by the sample model's vocabulary.
+// Tools, reasoning, schemas and system messages with the templates of the families that the
+// vendored library brings, by the sample model's vocabulary.
 namespace flotilla::engine {
 namespace {
 
@@ -46,7 +50,7 @@ std::vector<fs::path> template_files() {
        {"Qwen-Qwen3-0.6B", "Qwen3-Coder", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use",
         "meta-llama-Llama-3.2-3B-Instruct", "mistralai-Mistral-Nemo-Instruct-2407",
         "openai-gpt-oss-120b", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "google-gemma-4-31B-it",
-        "Kimi-K2-Instruct", "google-gemma-2-2b-it"}) {
+        "Kimi-K2-Instruct", "google-gemma-2-2b-it", "LFM2-8B-A1B", "HuggingFaceTB-SmolLM3-3B"}) {
     files.push_back(template_folder() / (std::string(name) + ".jinja"));
   }
   return files;
@@ -98,7 +102,8 @@ std::optional<std::string> written_call(const ChatTemplate& chat,
 }
 
 // Whether the call to Oslo is read from it, and its rules allow it so. The marks that end a turn
-// are tokens, no text: the text without its last characters is tried, too.
+// are tokens, no text: the text without its last characters is tried, too. A call that has to be
+// made begins at once: what stands between the prompt and its own mark may be left out.
 std::pair<bool, bool> reads_and_allows(const RenderedChat& chat, const std::string& text) {
   bool read = false;
   for (std::size_t cut = text.size(); cut > 0; --cut) {
@@ -106,7 +111,10 @@ std::pair<bool, bool> reads_and_allows(const RenderedChat& chat, const std::stri
     if (answer.tool_calls.size() != 1 || answer.tool_calls[0].name != "get_weather") continue;
     if (answer.tool_calls[0].arguments.find("Oslo\"}") == std::string::npos) continue;
     read = true;
-    if (allows(chat.grammar, text.substr(0, cut))) return {true, true};
+    for (std::size_t begin = 0; begin <= text.find("get_weather"); ++begin) {
+      const bool mark = begin == 0 || std::ispunct(static_cast<unsigned char>(text[begin])) != 0;
+      if (mark && allows(chat.grammar, text.substr(begin, cut - begin))) return {true, true};
+    }
   }
   return {read, false};
 }
@@ -140,27 +148,144 @@ TEST(ToolFamilies, EachCanBeToldToCallATool) {
 }
 
 TEST(ToolFamilies, WhatATemplateWritesAsACallIsReadAsOne) {
+  // llama-common takes an id, or the mark behind one, for a part of the call: its rules hold the
+  // model to this form, in which it reads the call.
+  const std::map<std::string, std::string> held_otherwise = {
+      {"Mistral-Small-3.2-24B-Instruct-2506",
+       R"([TOOL_CALLS]get_weather[ARGS][ARGS]{"city": "Oslo"})"},
+      {"upstage-Solar-Open-100B",
+       "<|tool_calls|><|tool_call:begin|>call00001<|tool_call:name|>get_weather<|tool_call:args|>"
+       R"({"city": "Oslo"}<|tool_call:end|><|calls|>)"}};
   int written = 0;
-  int read = 0;
-  int guided = 0;
   for (const fs::path& file : template_files()) {
     SCOPED_TRACE(file.filename().string());
     const auto chat = load(file);
-    if (!chat) continue;
+    ASSERT_TRUE(chat);
     const ChatPromptOptions options{
         .enable_thinking = false, .tools = {kWeather, kClock}, .tool_use = ToolUse::Required};
     const auto rendered = chat->render({&kUser, 1}, options);
     if (!rendered) continue;
     auto text = written_call(*chat, options);
-    if (!text) continue;
+    if (!text) continue;  // without a call the prompt begins the answer otherwise
     ++written;
+    const auto held = held_otherwise.find(file.stem().string());
+    if (held != held_otherwise.end()) text = held->second;
     const auto [is_read, is_guided] = reads_and_allows(*rendered, *text);
-    read += is_read ? 1 : 0;
-    guided += is_guided ? 1 : 0;
+    EXPECT_TRUE(is_read) << *text;
+    EXPECT_TRUE(is_guided) << *text << '\n' << rendered->grammar.rules.substr(0, 400);
   }
-  // Of the rest most do not write the call as they want the model to.
-  EXPECT_GE(read * 10, written * 9) << read << " of " << written;
-  EXPECT_GE(guided * 10, written * 6) << guided << " of " << written;
+  EXPECT_GE(written, 9);
+}
+
+TEST(ToolFamilies, ACallThatHasToBeMadeCannotBeLeftOut) {
+  constexpr Token kEnd = 2;  // <|im_end|>
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    for (const bool thinks : {false, true}) {
+      const auto rendered = chat->render(
+          {&kUser, 1},
+          {.enable_thinking = thinks, .tools = {kWeather, kClock}, .tool_use = ToolUse::Required});
+      if (!rendered) continue;
+      const auto grammar = sample_model().grammars->make(rendered->grammar);
+      ASSERT_TRUE(grammar) << grammar.error().message;
+      EXPECT_FALSE((*grammar)->allows(kEnd)) << rendered->grammar.rules.substr(0, 400);
+    }
+  }
+}
+
+TEST(ToolFamilies, BoundsOfNumbersHoldInACallThatHasToBeMade) {
+  ChatTool tool = kClock;
+  tool.guide = fmt::format(
+      R"({{"type":"object","properties":{{"n":{{"const":"{}[0-4]"}}}},"required":["n"]}})",
+      kRuleMark);
+  const auto qwen = load(template_folder() / "Qwen-Qwen3-0.6B.jinja");
+  ASSERT_TRUE(qwen);
+  for (const ChatTemplate* chat : {qwen.get(), sample_model().chat_template.get()}) {
+    const auto rendered = chat->render(
+        {&kUser, 1}, {.enable_thinking = false, .tools = {tool}, .tool_use = ToolUse::Required});
+    ASSERT_TRUE(rendered) << rendered.error().message;
+    const std::string call = "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"n\": ";
+    EXPECT_TRUE(allows(rendered->grammar, call + "3}}\n</tool_call>"));
+    EXPECT_FALSE(allows(rendered->grammar, call + "5}}\n</tool_call>"));
+  }
+}
+
+// What a client gets in the end: of what is read of a growing text, nothing can be taken back.
+std::string shown_of(const AnswerParser& parser, const std::string& text) {
+  std::string shown;
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    const ParsedAnswer part = parser.parse(text.substr(0, size), size == text.size());
+    if (part.content.starts_with(shown)) shown = part.content;
+  }
+  return shown;
+}
+
+TEST(ToolFamilies, WhatIsNoCallStaysText) {
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    for (const bool tools : {false, true}) {
+      ChatPromptOptions options{.enable_thinking = false};
+      if (tools) options.tools = {kWeather, kClock};
+      const auto rendered = chat->render({&kUser, 1}, options);
+      if (!rendered || !rendered->parser) continue;
+      const std::string thoughts = rendered->thinks ? "Hm." + rendered->thoughts_end : "";
+      for (const std::string said :
+           {"Hello there.", "Write `int main() { return 0; }` or [x](y).", R"({"a": 1})",
+            "```json\n{\"a\": [1, 2]}\n```", R"({"name": "nobody", "parameters": {}})"}) {
+        EXPECT_EQ(shown_of(*rendered->parser, thoughts + said), said);
+      }
+    }
+  }
+}
+
+TEST(ToolFamilies, WhatIsReadOfAGrowingTextIsNotTakenBack) {
+  const ChatPromptOptions options{.enable_thinking = false, .tools = {kWeather, kClock}};
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    const auto rendered = chat->render({&kUser, 1}, options);
+    if (!rendered) continue;
+    const auto call = written_call(*chat, options);
+    if (!call) continue;
+    for (const std::string& text :
+         {*call, "Let me <b>see</b>: { " + *call, *call + "\nAnd so on."}) {
+      const ParsedAnswer all = rendered->parser->parse(text, true);
+      std::size_t calls = 0;
+      for (std::size_t size = 0; size < text.size(); ++size) {
+        const ParsedAnswer part = rendered->parser->parse(text.substr(0, size), false);
+        EXPECT_TRUE(all.content.starts_with(part.content)) << part.content << '\n' << all.content;
+        EXPECT_TRUE(all.reasoning_content.starts_with(part.reasoning_content));
+        calls = std::max(calls, part.tool_calls.size());
+      }
+      EXPECT_EQ(all.tool_calls.size(), calls) << text;
+    }
+  }
+}
+
+TEST(ToolFamilies, CallsOfEarlierTurnsAreInThePrompt) {
+  const ChatMessage messages[] = {
+      kUser,
+      {.role = "assistant",
+       .tool_calls = {{.id = "abcdef123",
+                       .name = "get_weather",
+                       .arguments = R"({"city":"Oslo"})"}}},
+      {.role = "tool", .content = "sunny", .tool_call_id = "abcdef123"}};
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    const auto rendered = chat->render(messages, {.tools = {kWeather}});
+    if (!rendered) continue;
+    const std::string prompt = text_of(rendered->prompt);
+    const std::size_t asked = prompt.rfind("Weather?");
+    EXPECT_NE(prompt.find("Oslo", asked), std::string::npos) << prompt;
+    EXPECT_NE(prompt.find("sunny", asked), std::string::npos) << prompt;
+  }
 }
 
 TEST(ToolFamilies, APlainModelsCallsAreReadAsTheyGrow) {
@@ -260,6 +385,28 @@ TEST(ToolFamilies, TypedControlTextsStayTextWithEachTemplate) {
     rendered += plain >= 0 ? 1 : 0;
   }
   EXPECT_GE(rendered, 6);
+}
+
+TEST(SystemFamilies, EachReadsSystemMessagesWhereverTheyStand) {
+  const ChatMessage one{.role = "system", .content = "Rule-1"};
+  const ChatMessage two{.role = "system", .content = "Rule-2"};
+  const ChatMessage hello{.role = "user", .content = "Hello"};
+  const ChatMessage hi{.role = "assistant", .content = "Hi"};
+  for (const fs::path& file : template_files()) {
+    SCOPED_TRACE(file.filename().string());
+    const auto chat = load(file);
+    ASSERT_TRUE(chat);
+    for (const std::vector<ChatMessage>& messages : {std::vector{one, two, kUser},
+                                                     {one, hello, hi, two, kUser},
+                                                     {one, hello, hi, kUser, two}}) {
+      const auto rendered = chat->render(messages, {});
+      ASSERT_TRUE(rendered) << rendered.error().message;
+      const std::string prompt = text_of(rendered->prompt);
+      for (const ChatMessage& message : messages) {
+        EXPECT_NE(prompt.find(message.content), std::string::npos) << prompt;
+      }
+    }
+  }
 }
 
 TEST(ReasoningFamilies, ThoughtsAreKeptApart) {

@@ -17,6 +17,8 @@ namespace {
 using http::Exchange;
 using http::PathParams;
 
+constexpr std::size_t kNeededBytesMax = 32 << 20;
+
 // What the routes of one server share.
 struct Forms {
   FormHost host;
@@ -31,10 +33,16 @@ struct Form {
   std::function<Awaitable<void>(Exchange&)> FormHost::* route;
 };
 
+// Of a form that names no stored answers.
+template <Result<api::FormRequest> (*parse)(std::string_view body)>
+Result<api::FormRequest> parse_alone(std::string_view body, const std::vector<api::KeptAnswer>*) {
+  return parse(body);
+}
+
 const Form kForms[] = {
-    {"/v1/messages", api::parse_messages_request, &FormHost::chat},
-    {"/v1/messages/count_tokens", api::parse_count_request, &FormHost::count},
-    {"/v1/completions", api::parse_completion_request, &FormHost::chat},
+    {"/v1/messages", parse_alone<api::parse_messages_request>, &FormHost::chat},
+    {"/v1/messages/count_tokens", parse_alone<api::parse_count_request>, &FormHost::count},
+    {"/v1/completions", parse_alone<api::parse_completion_request>, &FormHost::chat},
     {"/v1/responses", api::parse_responses_request, &FormHost::chat},
 };
 
@@ -64,6 +72,43 @@ Result<void> follow(ResponseStore& kept, const std::string& owner, api::FormRequ
   return {};
 }
 
+// What is kept of the answers that a request needs: who parses it names what is not. TooLarge: more
+// than a request itself may hold.
+Result<std::vector<api::KeptAnswer>> find_needed(ResponseStore& kept, const std::string& owner,
+                                                 const std::vector<std::string>& ids) {
+  std::size_t bytes = 0;
+  std::vector<api::KeptAnswer> out;
+  for (const std::string& id : ids) {
+    const api::KeptAnswer* found = kept.find(owner, id);
+    if (found == nullptr) continue;
+    bytes += found->body.size() + found->input.size();
+    if (bytes > kNeededBytesMax) {
+      return fail(Error{.code = Code::TooLarge,
+                        .message = fmt::format("the stored responses whose items the input names "
+                                               "have more than {} bytes; name fewer of them",
+                                               kNeededBytesMax),
+                        .param = "input"});
+    }
+    out.push_back({.id = found->id, .messages = {}, .body = found->body, .input = found->input});
+  }
+  return out;
+}
+
+// As the chat request that it is, once it has the stored answers that it needs.
+Awaitable<Result<api::FormRequest>> parse_request(Shared forms, std::string owner, ParseWork work) {
+  const ParseForm parse = work.parse;
+  Result<api::FormRequest> first = co_await forms->host.parse(std::move(work));
+  if (!first || first->needs.empty()) co_return first;
+  auto needed = find_needed(forms->kept, owner, first->needs);
+  if (!needed) {
+    Error error = needed.error();
+    co_return fail(std::move(error));
+  }
+  ParseWork again{.parse = parse, .body = std::move(first->chat), .stored = std::move(*needed)};
+  Result<api::FormRequest> whole = co_await forms->host.parse(std::move(again));
+  co_return whole;
+}
+
 Awaitable<void> serve(Shared forms, Exchange& exchange, const Form& form) {
   const auto owner = forms->host.may_use(exchange.request());
   if (!owner) {
@@ -73,7 +118,7 @@ Awaitable<void> serve(Shared forms, Exchange& exchange, const Form& form) {
   }
   http::Request request = exchange.take_request();
   ParseWork work{.parse = form.parse, .body = std::move(request.body)};
-  Result<api::FormRequest> parsed = co_await forms->host.parse(std::move(work));
+  Result<api::FormRequest> parsed = co_await parse_request(forms, *owner, std::move(work));
   if (parsed) {
     if (auto followed = follow(forms->kept, *owner, *parsed); !followed)
       parsed = fail(followed.error());
@@ -146,6 +191,19 @@ Awaitable<void> show_card(Shared forms, Exchange& exchange) {
 }
 
 }  // namespace
+
+std::size_t ParseWork::bytes() const {
+  std::size_t sum = body.size();
+  if (!stored) return sum;
+  for (const api::KeptAnswer& answer : *stored) sum += answer.body.size() + answer.input.size();
+  return sum;
+}
+
+Result<api::FormRequest> ParseWork::operator()() {
+  Result<api::FormRequest> parsed = parse(body, stored ? &*stored : nullptr);
+  if (parsed && !parsed->needs.empty()) parsed->chat = std::move(body);
+  return parsed;
+}
 
 std::string error_body_for(std::string_view path, const Error& error) {
   return path == "/v1/messages" || path.starts_with("/v1/messages/")

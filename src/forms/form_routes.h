@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/answer_form.h"
 #include "api/server_card.h"
@@ -12,13 +16,19 @@
 // and the runner's are the same.
 namespace flotilla::forms {
 
-// A client's body as the chat request that it means. Any thread.
-using ParseForm = Result<api::FormRequest> (*)(std::string_view body);
+// A client's body as the chat request that it means; `stored`: of what it said it needs. Any
+// thread.
+using ParseForm = Result<api::FormRequest> (*)(std::string_view body,
+                                               const std::vector<api::KeptAnswer>* stored);
 
 struct ParseWork {
   ParseForm parse = nullptr;
-  std::string body;
-  Result<api::FormRequest> operator()() { return parse(body); }
+  std::string body = {};
+  std::optional<std::vector<api::KeptAnswer>> stored = {};
+
+  std::size_t bytes() const;  // that it looks at
+  // A request that needs stored answers has its body in the chat request's place.
+  Result<api::FormRequest> operator()();
 };
 
 // What the server whose routes they are does for them, on its I/O thread.

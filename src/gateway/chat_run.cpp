@@ -67,12 +67,23 @@ Awaitable<RelayEnd> ChatRun::relay(LaunchRuntime& place) {
                                   *options_.clock);
 }
 
+// While a request waits its key may be taken back, run out or be bound to other models. What has
+// begun goes on.
+Result<Admission::Place> ChatRun::look_again(Result<Admission::Place> place) {
+  if (!place || options_.job.begun) return place;
+  const auto may = options_.may_still(*options_.pool);
+  if (may) return place;
+  admission_.release(cluster::Outcome::Cancelled, {});
+  return ::flotilla::fail(may.error());
+}
+
 Awaitable<void> ChatRun::run() {
   using Kind = RelayEnd::Kind;
   ChatJob& job = options_.job;
   const std::string key = options_.ticket.key;
   auto place = co_await admission_.enter(std::move(options_.ticket));
   for (;;) {
+    place = look_again(std::move(place));
     if (!place) {
       Error error = place.error();
       if (error.reason == "poison") options_.refusals->add(key, job.body, options_.clock->now());

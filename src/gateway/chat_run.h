@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "api/openai.h"
 #include "gateway/admission.h"
 #include "gateway/refusals.h"
@@ -24,6 +26,8 @@ class ChatRun {
     UsageTally* tally = nullptr;  // gets what the request came to, at its end
     const Clock* clock = nullptr;
     Refusals* refusals = nullptr;  // where a request goes that crashed two runners
+    // Whether what let it in holds yet: asked each time that it gets a place, until it begins.
+    std::function<Result<void>(const PoolRuntime& pool)> may_still;
   };
   ChatRun(http::Exchange& exchange, const Executor& executor, Options options);
   ChatRun(const ChatRun&) = delete;
@@ -34,6 +38,7 @@ class ChatRun {
 
  private:
   Awaitable<RelayEnd> relay(LaunchRuntime& place);
+  Result<Admission::Place> look_again(Result<Admission::Place> place);
   Awaitable<void> end_with(Error error);
   void cut();
 

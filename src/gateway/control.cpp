@@ -19,12 +19,6 @@ constexpr std::chrono::milliseconds kNamesAgain{200};
 
 std::string cluster_key(const std::string& id) { return "cluster " + id; }
 
-bool same_connection(const api::NodeSpec& a, const api::NodeSpec& b) {
-  api::NodeSpec other = b;
-  other.label = a.label;
-  return a == other;
-}
-
 }  // namespace
 
 Control::Control(Options options, store::Store store)
@@ -187,26 +181,13 @@ Awaitable<void> Control::follow_names() {
   changed_.cancel();
 }
 
-// Each pool follows: a node that is gone drains, a new one gets a replica, one that is set
-// otherwise starts its replica anew.
 void Control::apply_nodes(const api::ClusterSpec& spec) {
   const std::vector<api::NodeSpec> nodes = nodes_of(spec);
-  for (const auto& pool : std::vector(fleet_.pools())) {
-    if (pool->options().cluster != spec.id) continue;
-    for (const NodeId& node : pool->nodes()) {
-      const auto kept = std::ranges::find(nodes, node.str(), &api::NodeSpec::id);
-      if (kept == nodes.end()) pool->remove_node(node, false);
-    }
-    const auto running = pool->nodes();
-    for (const api::NodeSpec& node : nodes) {
-      if (std::ranges::find(running, NodeId(node.id)) == running.end()) {
-        pool->add_node(node, fleet_.link_of(node));
-      } else if (!same_connection(*pool->node_spec(NodeId(node.id)), node)) {
-        pool->change_node(node);
-      }
-    }
-    pool->pump();
-  }
+  const PoolRuntime::LinkOf link_of = [this](const api::NodeSpec& node) {
+    return fleet_.link_of(node);
+  };
+  for (const auto& pool : std::vector(fleet_.pools()))
+    if (pool->options().cluster == spec.id) pool->follow(nodes, link_of);
 }
 
 Task<void> Control::delete_cluster(std::string id) {

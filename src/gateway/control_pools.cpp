@@ -321,10 +321,10 @@ Task<std::shared_ptr<PoolRuntime>> Control::order_replica(ReplicaOrder order) {
   if (!restart) co_return pool;
   Work work{.cluster = order.cluster, .what = fmt::format("restarted on {}", order.node)};
   const UnderWay mark(under_way_, pool->alias(), std::move(work));
-  std::function<bool()> settled = [pool, replica] {
+  std::function<bool()> settled = [pool, replica, node] {
     using State = cluster::ReplicaState;
     for (const auto& one : pool->replicas()) {
-      if (one.index != replica) continue;
+      if (one.index != replica || one.node != node) continue;
       return one.state == State::Ready || one.state == State::Waiting;
     }
     return true;  // taken out meanwhile

@@ -109,6 +109,9 @@ std::string remedy(const ClusterFacts& facts, const std::string& alias,
   const auto node = std::ranges::find(facts.nodes, replica.node, &api::NodeStatus::id);
   if (node != facts.nodes.end() && node->transport == "http")
     return "start that server, or correct the node's url, api_key or upstream_model";
+  // What its link found out ends in what would do.
+  if (const auto way = replica.last_error.rfind("; set "); way != std::string::npos)
+    return replica.last_error.substr(way + 2);
   if (replica.last_error.find("memory") != std::string::npos)
     return "unload it and load it with a smaller context or batch_size, kv_type q8_0, or a smaller "
            "quantisation";

@@ -214,6 +214,18 @@ TEST_F(Diagnosis, AReplicaThatDoesNotComeUp) {
             std::string::npos)
       << found;
 }
+TEST_F(Diagnosis, AnSshdThatForwardsNothing) {
+  pool().replicas.push_back(replica_ready("b"));
+  replica().live = false;
+  replica().state = "waiting";
+  const nodes::SshTarget target{.host = "a.lan"};
+  replica().last_error =
+      "its sshd closes what is forwarded to it; " + nodes::forward_remedy(target, "/s/1.sock");
+  const std::string found = troubles();
+  EXPECT_NE(found.find(" -> set AllowStreamLocalForwarding yes in the sshd_config of a.lan"),
+            std::string::npos)
+      << found;
+}
 TEST_F(Diagnosis, APoolWithoutALiveReplica) {
   replica().live = false;
   replica().state = "waiting (node away)";

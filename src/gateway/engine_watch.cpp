@@ -1,8 +1,12 @@
 #include "gateway/engine_watch.h"
 
 #include <algorithm>
+#include <utility>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
 
 #include "base/log.h"
 #include "gateway/engine_probe.h"
@@ -13,6 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kComesUp{200};
 constexpr std::chrono::milliseconds kGrowthSeen{2000};  // agents look each second
 constexpr std::chrono::milliseconds kHealthPeriodMax{5000};
+constexpr int kNotFoundMax = 4;
 
 bool is_over(const PoolRuntime& pool, const std::shared_ptr<LaunchRuntime>& launch) {
   return launch->dropped || pool.find_launch(launch->launch) != launch;
@@ -42,6 +47,28 @@ Task<cluster::ReplicaInfo> meet_loaded(std::shared_ptr<PoolRuntime> pool,
     co_await pause(executor, kGrowthSeen);
     if (is_over(*pool, launch) || loaded_bytes(*pool, *launch) <= before) co_return info;
   }
+}
+
+// mlx_lm.server says 404 of whatever went wrong with a request, and its health check knows nothing
+// of it. It may be the requests: one that is known to be right tells. Beside the health checks,
+// since an answer may take longer than a hang.
+Awaitable<void> look_again(std::shared_ptr<PoolRuntime> pool,
+                           std::shared_ptr<LaunchRuntime> launch) {
+  const Executor executor = co_await boost::asio::this_coro::executor;
+  const int refused = launch->not_found;
+  EngineProbe probe(executor, *launch->client, *launch->engine);
+  const auto answered = co_await probe.meet(1);
+  launch->doubted = false;
+  if (is_over(*pool, launch)) co_return;
+  const bool answers = answered.has_value() || launch->not_found == 0;
+  launch->not_found = 0;
+  if (answers) co_return;
+  std::string reason = fmt::format("it answered {} requests in a row with 404, then {}", refused,
+                                   answered.error().message);
+  log::warning("pool {}: the engine on {} is given up: {}", pool->alias(), launch->node.str(),
+               reason);
+  pool->brain().on_hang(launch->launch, std::move(reason), pool->now());
+  pool->pump();
 }
 
 }  // namespace
@@ -107,6 +134,8 @@ Awaitable<void> serve_engine(std::shared_ptr<PoolRuntime> pool,
   while (!is_over(*pool, launch)) {
     co_await pause(executor, period);
     if (is_over(*pool, launch)) break;
+    if (launch->not_found >= kNotFoundMax && !std::exchange(launch->doubted, true))
+      boost::asio::co_spawn(executor, look_again(pool, launch), boost::asio::detached);
     const auto alive = co_await probe.health();
     if (is_over(*pool, launch)) break;
     if (alive || launch->heard > told) {

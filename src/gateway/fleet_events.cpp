@@ -191,7 +191,10 @@ void Fleet::take(Machine& machine, const api::ReplicaExited& exited) {
   log::warning("pool {}: the replica on {} ended: {}", pool->alias(), launch->node.str(),
                exited.reason);
   pool->note_log_tail(launch->node, exited.log_tail);
-  cluster::Exit end{.reason = exited.reason, .own_fault = exited.own_fault, .named = {}};
+  cluster::Exit end{.reason = exited.reason,
+                    .own_fault = exited.own_fault,
+                    .named = {},
+                    .by_chance = exited.port_taken};
   if (const auto ticket = pool->find_ticket(exited.named)) end.named.push_back(*ticket);
   pool->brain().on_exited(launch->launch, end, pool->now());
   pool->pump();

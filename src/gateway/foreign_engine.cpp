@@ -174,6 +174,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   http::ClientStream& stream = **opened;
   upstream.set_stream(&stream);
   if (stream.status() != 200) {
+    if (stream.status() == 404) ++place.not_found;
     RelayEnd refusal = co_await read_refusal(stream);
     co_return foreign_refusal(std::move(refusal), place.engine->api_key);
   }
@@ -191,6 +192,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
     if (first && reading.speaks()) {
       on_first_byte();
       patience.spoke();
+      place.not_found = 0;
       first = false;
     }
     if (job.begun && !reading.out.empty()) {
@@ -205,6 +207,7 @@ Awaitable<RelayEnd> relay_foreign(ChatJob& job, ChatAnswer& answer, LaunchRuntim
   }
   const auto whole = reading.end();
   if (!whole) co_return failed(whole.error());
+  place.not_found = 0;
   co_return ended(Kind::Whole);
 }
 

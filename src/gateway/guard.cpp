@@ -269,7 +269,7 @@ Result<void> Guard::may_administer(const http::Request& request, Instant now) {
 
 Result<void> Guard::still_may_administer(const http::Request& request, Instant now) const {
   if (!login_ended(request, now)) return {};
-  return fail(Code::Unauthenticated, "the log-in ended while the request came; log in again");
+  return fail(Code::Unauthenticated, "the log-in ended before the request was begun; log in again");
 }
 
 std::string Guard::login_cookie(const http::Request& request) {

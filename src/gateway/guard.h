@@ -52,8 +52,8 @@ class Guard {
   // /v1/*, /tokenize, /detokenize: by an API key (as bearer token or x-api-key), the admin token or
   // a log-in; without any as said above while no key exists, or by anybody where that is allowed.
   Result<Caller> may_use(const http::Request& request, Instant now, std::int64_t unix_s);
-  // What let the request in while its body was still to come does so yet: the key is there and its
-  // time not over, the log-in not ended, or there is still no key where none was needed.
+  // What let the request in does so yet, now that its body or its turn has come: the key is there
+  // and its time not over, the log-in not ended, or there is still no key where none was needed.
   Result<void> still_may_use(const http::Request& request, const Caller& caller, Instant now,
                              std::int64_t unix_s) const;
   // /metrics: by a key, the admin token or a log-in as soon as there is a key or token.

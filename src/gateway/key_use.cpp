@@ -38,6 +38,12 @@ std::string cache_salt(std::string_view secret, std::string_view cache_group) {
   return hex_text(hmac_sha256(secret, std::span(&cache_group, 1)));
 }
 
+std::string conversation_scope(std::string_view secret, std::string_view cache_group,
+                               std::string_view owner) {
+  const std::string_view parts[] = {"conversations of ", cache_group.empty() ? owner : cache_group};
+  return hex_text(hmac_sha256(secret, parts));
+}
+
 std::uint64_t tokens_about(std::size_t body_bytes) {
   return std::max<std::uint64_t>(1, body_bytes / 4);
 }

@@ -32,6 +32,13 @@ bool is_cache_shared(const KeyRing& keys, bool has_token, const api::LoadSpec& l
 // nobody who asks the engine itself can be one of it.
 std::string cache_salt(std::string_view secret, std::string_view cache_group);
 
+// Within what a conversation's names hold: the cache group, else whose request it is. The names are
+// hashes that are quick to make and easily made to collide, so whoever knows a group and guesses
+// what is said in it could name its conversations too, and see that they are there: `secret` is not
+// known.
+std::string conversation_scope(std::string_view secret, std::string_view cache_group,
+                               std::string_view owner);
+
 // Of a body, before anything has counted its tokens.
 std::uint64_t tokens_about(std::size_t body_bytes);
 // What it costs in the fair queue: to that, n choices are n requests.

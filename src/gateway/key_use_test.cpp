@@ -45,5 +45,16 @@ TEST(CacheSalt, tells_groups_apart_and_not_which_they_are) {
   EXPECT_NE(salt, cache_salt("another", "group team"));
 }
 
+TEST(ConversationScope, is_the_groups_else_the_owners_and_not_to_be_worked_out) {
+  const std::string team = conversation_scope("secret", "group team", "key-1");
+  EXPECT_EQ(team, conversation_scope("secret", "group team", "key-2"));
+  EXPECT_NE(team, conversation_scope("secret", "group tea", "key-1"));
+  EXPECT_NE(team, conversation_scope("another", "group team", "key-1"));
+  EXPECT_NE(team, cache_salt("secret", "group team")) << "which an engine is told";
+  const std::string alone = conversation_scope("secret", "", "10.0.0.1");
+  EXPECT_EQ(alone, conversation_scope("secret", "", "10.0.0.1"));
+  EXPECT_NE(alone, conversation_scope("secret", "", "10.0.0.2"));
+}
+
 }  // namespace
 }  // namespace flotilla::gateway

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::chrono::seconds kStopGrace{5};
 
+bool same_connection(const api::NodeSpec& a, const api::NodeSpec& b) {
+  api::NodeSpec other = b;
+  other.label = a.label;
+  return a == other;
+}
+
 }  // namespace
 
 void Waiter::give(std::shared_ptr<LaunchRuntime> launch, cluster::Why reason) {
@@ -50,7 +56,25 @@ void PoolRuntime::pump() {
     for (auto& action : actions) std::visit([this](auto& one) { perform(one); }, action);
   }
   arm_timer();
-  if (told_ != brain_.version()) tell_change();
+  if (told_ == brain_.version()) return;
+  if (!leaving_.empty()) let_go();
+  tell_change();
+}
+
+// Nodes come and go for as long as the pool is there: what has stopped for good leaves nothing.
+void PoolRuntime::let_go() {
+  std::set<NodeId> nodes;
+  std::set<cluster::ReplicaIndex> there;
+  const auto status = brain_.snapshot(now());  // without those that have stopped
+  for (const cluster::ReplicaStatus& replica : status.replicas) {
+    nodes.insert(replica.node);
+    there.insert(replica.index);
+  }
+  std::erase_if(leaving_, [&](cluster::ReplicaIndex replica) { return !there.contains(replica); });
+  std::erase_if(launches_, [&](const auto& one) { return !there.contains(one.first.replica); });
+  std::erase_if(options_.nodes,
+                [&](const api::NodeSpec& node) { return !nodes.contains(NodeId(node.id)); });
+  std::erase_if(log_tails_, [&](const auto& one) { return !nodes.contains(one.first); });
 }
 
 void PoolRuntime::tell_change() {
@@ -157,8 +181,10 @@ void PoolRuntime::add_node(const api::NodeSpec& node, cluster::Link link) {
     options_.nodes.push_back(node);
   else
     *known = node;
-  replicas_[NodeId(node.id)] = brain_.add_replica(
+  const cluster::ReplicaIndex replica = brain_.add_replica(
       NodeId(node.id), static_cast<cluster::Generation>(generation_->number), link, now());
+  replicas_[NodeId(node.id)] = replica;
+  leaving_.erase(replica);  // who had its place is gone
 }
 
 void PoolRuntime::change_node(const api::NodeSpec& node) {
@@ -166,6 +192,29 @@ void PoolRuntime::change_node(const api::NodeSpec& node) {
   CHECK(known != options_.nodes.end());
   *known = node;
   brain_.drain(replica_of(NodeId(node.id)), cluster::AfterDrain::Restart, false, now());
+}
+
+void PoolRuntime::follow(const std::vector<api::NodeSpec>& nodes, const LinkOf& link_of) {
+  const std::vector<NodeId> before = this->nodes();
+  const auto is_new = [&before](const api::NodeSpec& node) {
+    return std::ranges::find(before, NodeId(node.id)) == before.end();
+  };
+  // Servers elsewhere come first: where a name has all other addresses at once there is always
+  // somebody for those who wait. A machine's memory is given back before it is taken anew.
+  for (const api::NodeSpec& node : nodes)
+    if (is_new(node) && !node.has_agent()) add_node(node, link_of(node));
+  for (const NodeId& node : before) {
+    if (std::ranges::find(nodes, node.str(), &api::NodeSpec::id) == nodes.end())
+      remove_node(node, false);
+  }
+  for (const api::NodeSpec& node : nodes) {
+    if (!is_new(node)) {
+      if (!same_connection(*node_spec(NodeId(node.id)), node)) change_node(node);
+    } else if (node.has_agent()) {
+      add_node(node, link_of(node));
+    }
+  }
+  pump();
 }
 
 const GenerationSpec& PoolRuntime::find_generation(cluster::Generation number) const {
@@ -182,6 +231,7 @@ void PoolRuntime::begin_generation(GenerationSpec next) {
 void PoolRuntime::retire(const NodeId& node) {
   const auto old = older_.find(node);
   if (old == older_.end() || !retired_.insert(node).second) return;
+  leaving_.insert(old->second);
   brain_.drain(old->second, cluster::AfterDrain::Remove, false, now());
 }
 
@@ -190,8 +240,11 @@ bool PoolRuntime::retired(const NodeId& node) const {
   if (old == older_.end()) return true;
   if (!runners_gone()) return false;
   const auto status = brain_.snapshot(now());  // without those that have stopped
-  return std::ranges::find(status.replicas, old->second, &cluster::ReplicaStatus::index) ==
-         status.replicas.end();
+  return std::ranges::none_of(status.replicas, [&](const cluster::ReplicaStatus& replica) {
+    // A new one may have its place.
+    return replica.index == old->second &&
+           static_cast<std::int64_t>(replica.generation) == before_->number;
+  });
 }
 
 bool PoolRuntime::all_retired() const {
@@ -205,8 +258,10 @@ void PoolRuntime::finish_generation() {
 }
 
 std::vector<NodeId> PoolRuntime::abandon_generation() {
-  for (const auto& [node, replica] : replicas_)
+  for (const auto& [node, replica] : replicas_) {
+    leaving_.insert(replica);
     brain_.drain(replica, cluster::AfterDrain::Remove, true, now());
+  }
   generation_ = std::exchange(before_, nullptr);
   replicas_ = std::exchange(older_, {});
   std::vector<NodeId> missing(retired_.begin(), retired_.end());
@@ -232,6 +287,7 @@ void PoolRuntime::configure(const cluster::PoolSettings& settings) {
 void PoolRuntime::remove_node(const NodeId& node, bool force) {
   const auto replica = replicas_.find(node);
   if (replica == replicas_.end()) return;
+  leaving_.insert(replica->second);
   brain_.drain(replica->second, cluster::AfterDrain::Remove, force, now());
   replicas_.erase(replica);
 }

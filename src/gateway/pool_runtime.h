@@ -59,6 +59,8 @@ struct LaunchRuntime {
   std::unique_ptr<http::Client> client;      // set once it is ready
   std::optional<api::ForeignEngine> engine;  // not our runner
   Instant heard{};                           // of an engine: its last byte of an answer
+  int not_found = 0;                         // of an engine: 404s since its last answer
+  bool doubted = false;                      // so it is asked whether it still answers
   std::set<Upstream*> upstreams;             // cut when the launch is dropped
   api::RunnerEvent told;                     // what its runner last said of itself
   bool dropped = false;                      // serves no more; kept until its runner has ended
@@ -139,9 +141,14 @@ class PoolRuntime : public std::enable_shared_from_this<PoolRuntime> {
   void pump();
 
   void add_node(const api::NodeSpec& node, cluster::Link link);
+  // Its replica drains; once that has stopped nothing of the node is kept.
   void remove_node(const NodeId& node, bool force);
   // Set otherwise: its replica drains and starts anew.
   void change_node(const api::NodeSpec& node);
+  // From here on these are its nodes: one that is gone drains, a new one gets a replica, one that
+  // is set otherwise starts its replica anew.
+  using LinkOf = std::function<cluster::Link(const api::NodeSpec&)>;
+  void follow(const std::vector<api::NodeSpec>& nodes, const LinkOf& link_of);
   cluster::ReplicaIndex replica_of(const NodeId& node) const;
   const api::NodeSpec* node_spec(const NodeId& node) const;
   std::vector<NodeId> nodes() const;  // that have a replica of this pool
@@ -212,6 +219,7 @@ class PoolRuntime : public std::enable_shared_from_this<PoolRuntime> {
   void end_runner(const LaunchRuntime& launch, Duration grace);
   void arm_timer();
   void tell_change();
+  void let_go();
 
   Executor executor_;
   const Clock& clock_;
@@ -225,6 +233,7 @@ class PoolRuntime : public std::enable_shared_from_this<PoolRuntime> {
   std::map<NodeId, cluster::ReplicaIndex> replicas_;  // of the newest generation
   std::map<NodeId, cluster::ReplicaIndex> older_;     // of the one before
   std::set<NodeId> retired_;                          // of those, told to end
+  std::set<cluster::ReplicaIndex> leaving_;           // told to end, and perhaps not gone yet
   struct Waiting {
     Waiter* waiter = nullptr;
     std::string request;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,9 +28,9 @@ std::string ready_names(const Service& service, const Caller& caller) {
 }
 
 // A conversation's names: the session that the client gives, else what its messages hash to. They
-// are those of one `group`: whether another has had a conversation is not to be learnt.
+// are those of one `scope`: whether another has had a conversation is not to be learnt.
 cluster::ConversationKeys conversation_of(const http::Request& request,
-                                          const api::ChatRequest& chat, const std::string& group) {
+                                          const api::ChatRequest& chat, const std::string& scope) {
   const std::string_view header = request.headers.find("X-Session-Id").value_or("");
   const std::string session = header.empty() ? chat.session_id : std::string(header);
   std::vector<cluster::MessageDigest> digests;
@@ -40,9 +41,9 @@ cluster::ConversationKeys conversation_of(const http::Request& request,
       hash = cluster::digest(call.arguments, cluster::digest(call.name, hash));
     digests.push_back({.hash = hash, .assistant = message.role == "assistant"});
   }
-  auto keys = cluster::conversation_keys(group, session, digests);
+  auto keys = cluster::conversation_keys(scope, session, digests);
   const std::string& tie = chat.prompt_cache_key.empty() ? chat.user : chat.prompt_cache_key;
-  if (!tie.empty()) keys.tie_break = cluster::digest(tie, cluster::digest(group));
+  if (!tie.empty()) keys.tie_break = cluster::digest(tie, cluster::digest(scope));
   return keys;
 }
 
@@ -84,8 +85,8 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   ticket.bytes = request.body.size() + (read.for_engines ? read.for_engines->fields.size() : 0);
   ticket.tokens = queue_tokens(chat, request.body.size());
   ticket.prompt_tokens = tokens_about(request.body.size());
-  ticket.conversation =
-      conversation_of(request, chat, use.cache_group.empty() ? ticket.key : use.cache_group);
+  ticket.conversation = conversation_of(
+      request, chat, conversation_scope(service.cache_secret, use.cache_group, ticket.key));
   ticket.deadline = now + service.knobs.request_deadline;
   if (chat.timeout_s && seconds(*chat.timeout_s) < service.knobs.request_deadline) {
     ticket.deadline = now + seconds(*chat.timeout_s);
@@ -119,6 +120,22 @@ ChatRun::Options chat_options(Service& service, std::shared_ptr<PoolRuntime> poo
   job.for_engines = std::move(read.for_engines);
   job.text = &service.text;
   return options;
+}
+
+// What let a request in, looked at once more when it gets its turn.
+std::function<Result<void>(const PoolRuntime&)> second_look(Service& service,
+                                                            const http::Request& request,
+                                                            const Caller& caller,
+                                                            const std::string& model) {
+  http::Request head;  // of which a log-in is asked for, and nobody else anything
+  if (caller.is_operator) head.headers = request.headers;
+  return [&service, head = std::move(head), caller, model](const PoolRuntime& pool) {
+    const std::int64_t unix_s = service.clock.unix_ms() / 1000;
+    auto may = service.guard.still_may_use(head, caller, service.clock.now(), unix_s);
+    if (may && !may_ask(service.keys, caller, pool))
+      may = fail(unknown_model(service, model, caller));
+    return may;
+  };
 }
 
 Error poison(const std::string& model) {
@@ -327,9 +344,11 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
     co_return;
   }
   trace->enters(pool->alias(), caller->owner);
+  auto may_still = second_look(service, request, *caller, chat.model);
   ChatRun::Options options = chat_options(service, std::move(pool), std::move(request),
                                           std::move(*parsed), std::move(*use), trace);
   options.job.embeddings = vectors;
+  options.may_still = std::move(may_still);
   ChatRun run(exchange, service.executor, std::move(options));
   co_await run.run();
 }

@@ -23,28 +23,39 @@ std::shared_ptr<PoolRuntime> find_pool_for(const Control& control, const std::st
   return control.find_pool_for(model);
 }
 
-http::Request replica_request(const char* path, const std::string& alias, const std::string& body) {
+// What a replica is asked, and whose question it is: no cache group's work has all of a runner's
+// threads for text.
+struct Question {
+  const char* path = "";
+  std::string alias;
+  std::string cache_group;
+  std::string body;
+};
+
+http::Request replica_request(const Question& question) {
   http::Request request;
   request.method = "POST";
   request.headers.add("Content-Type", "application/json");
-  request.target = path;
-  request.body = body;
+  request.target = question.path;
+  request.body = question.body;
   request.headers.add(std::string(api::kHeaderProtocol), std::to_string(api::kRunnerProtocol));
   request.headers.add(std::string(api::kHeaderRequestId), make_request_id());
-  request.headers.add(std::string(api::kHeaderAlias), alias);
+  request.headers.add(std::string(api::kHeaderAlias), question.alias);
+  if (!question.cache_group.empty())
+    request.headers.add(std::string(api::kHeaderCacheGroup), question.cache_group);
   return request;
 }
 
 // A replica's own answer, or the reason why none gave one. What one of them cannot, by its own
 // fault, the next one may; but what keeps one busy for too long would do so to all in turn.
-Task<http::Response> ask_replicas(std::shared_ptr<PoolRuntime> pool, const char* path,
-                                  std::string alias, std::string body) {
+Task<http::Response> ask_replicas(std::shared_ptr<PoolRuntime> pool, Question question) {
+  const std::string& alias = question.alias;
   const auto launches = pool->serving();
   bool foreign = false;
   for (const auto& launch : launches) {
     foreign = foreign || launch->engine;
     if (launch->engine) continue;
-    http::Request request = replica_request(path, alias, body);
+    http::Request request = replica_request(question);
     auto response = co_await launch->client->fetch(std::move(request), kAnswerLimit);
     if (!response && response.error().code == Code::DeadlineExceeded) {
       co_return fail(Code::DeadlineExceeded,
@@ -89,16 +100,19 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> cal
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
-  const auto use = use_key(service.keys, *caller, *pool,
-                           {.tokens = tokens_about(request.body.size())}, service.clock.now());
+  auto use = use_key(service.keys, *caller, *pool, {.tokens = tokens_about(request.body.size())},
+                     service.clock.now());
   if (!use) {
     Error error = use.error();
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
-  std::string alias = model->empty() ? pool->alias() : *model;
-  auto answer =
-      co_await ask_replicas(std::move(pool), path, std::move(alias), std::move(request.body));
+  Question question;
+  question.path = path;
+  question.alias = model->empty() ? pool->alias() : *model;
+  question.cache_group = std::move(use->cache_group);
+  question.body = std::move(request.body);
+  auto answer = co_await ask_replicas(std::move(pool), std::move(question));
   if (!answer) {
     Error error = answer.error();
     co_await answer_openai_error(exchange, std::move(error));
@@ -109,7 +123,7 @@ Awaitable<void> ask_one(Service& service, Exchange& exchange, Result<Caller> cal
 }
 
 Awaitable<Result<api::FormRequest>> parse_form(Service& service, forms::ParseWork work) {
-  if (work.body.size() <= kParseHere) co_return work();
+  if (work.bytes() <= kParseHere) co_return work();
   co_return co_await service.text.run(std::move(work));
 }
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -12,6 +11,7 @@
 
 #include "api/model_copy.h"
 #include "base/log.h"
+#include "gateway/gather.h"
 #include "gateway/model_inventory.h"
 #include "nodes/child_pipe.h"
 #include "platform/process.h"
@@ -44,65 +44,57 @@ std::string words_of(const api::NodeSpec& node, const nodes::ChildOutput& output
   return output.failure() + (remedy.empty() ? "" : "; " + remedy);
 }
 
-Task<api::CopyAnswer> ask(Executor executor, api::NodeSpec node, api::CopyTask task,
-                          api::CopyOrder order) {
-  auto command = copy_command(node, task);
+struct Question {
+  api::NodeSpec node;
+  api::CopyTask task{};
+  api::CopyOrder order;
+  nodes::Stop* stop = nullptr;  // ends it
+};
+
+Task<api::CopyAnswer> ask(Executor executor, Question question) {
+  auto command = copy_command(question.node, question.task);
   if (!command) co_return fail(command.error());
   nodes::ChildRun run;
   run.command = std::move(*command);
-  run.in_text = api::to_json(order) + "\n";
-  run.limit = task == api::CopyTask::Hash ? std::chrono::milliseconds(kHash) : kLook;
+  run.in_text = api::to_json(question.order) + "\n";
+  run.limit = question.task == api::CopyTask::Hash ? std::chrono::milliseconds(kHash) : kLook;
+  run.stop = question.stop;
   const auto output = co_await nodes::run_child(executor, std::move(run));
   if (!output) co_return fail(output.error());
-  if (output->out.empty()) co_return fail(Code::Unavailable, words_of(node, *output));
+  if (output->out.empty()) co_return fail(Code::Unavailable, words_of(question.node, *output));
   co_return api::parse_copy_answer(output->out);
+}
+
+// Of one machine's file, where it is known within seconds.
+Awaitable<std::string> hash_at(std::shared_ptr<Machine> machine, api::NodeSpec node,
+                               std::string model) {
+  if (!machine) co_return std::string();
+  api::Preflight question;
+  question.spec.model = std::move(model);
+  question.spec.models_dir = node.models_dir;
+  question.hash = true;
+  auto answer = co_await machine->link->preflight(std::move(question), kLook);
+  if (!answer) co_return std::string();
+  co_return std::move(answer->hash);
 }
 
 std::string gib(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1LL << 30));
 }
 
-// Where a node's files lie.
-using Place = std::pair<std::string, std::string>;
-Place place_of(const api::NodeSpec& node) { return {machine_key(node), node.models_dir}; }
-
-struct Holder {
-  api::NodeSpec node;
-  std::int64_t bytes = 0;
-};
-
-// The nodes that have it.
-std::vector<Holder> holders_of(const std::string& model, const std::vector<api::NodeModels>& asked,
-                               const std::vector<api::NodeSpec>& all) {
-  std::vector<Holder> out;
-  for (const api::NodeModels& one : asked) {
-    const auto file = std::ranges::find(one.models, model, &api::ModelFile::path);
-    const auto node = std::ranges::find(all, one.node, &api::NodeSpec::id);
-    if (file != one.models.end() && node != all.end()) out.push_back({*node, file->bytes});
-  }
-  return out;
-}
-
-// One that is not to get it, if there is one; of these one whose file most of them have; of equals
-// this machine: its bytes cross the network once.
-const Holder& choose_source(const std::vector<Holder>& holders, const std::set<Place>& wanted) {
-  const auto rank = [&](const Holder& one) {
-    const auto same = std::ranges::count(holders, one.bytes, &Holder::bytes);
-    return std::tuple(!wanted.contains(place_of(one.node)), same, one.node.is_local());
-  };
-  return *std::ranges::max_element(holders, {}, rank);
-}
-
 Result<void> check_nodes(const api::SyncSpec& spec, const std::vector<api::NodeSpec>& all) {
-  for (const std::string& id : spec.nodes) {
+  const auto check = [&](const std::string& id, const char* param) -> Result<void> {
     const auto found = std::ranges::find(all, id, &api::NodeSpec::id);
-    if (found != all.end() && found->has_agent()) continue;
+    if (found != all.end() && found->has_agent()) return {};
     return fail(Error{
         .code = Code::NotFound,
         .message = fmt::format("cluster \"{}\" has no node \"{}\" of its own", spec.cluster, id),
-        .param = "nodes"});
-  }
-  return {};
+        .param = param});
+  };
+  for (const std::string& id : spec.nodes)
+    if (auto known = check(id, "nodes"); !known) return known;
+  if (spec.from.empty()) return {};
+  return check(spec.from, "from");
 }
 
 }  // namespace
@@ -110,6 +102,12 @@ Result<void> check_nodes(const api::SyncSpec& spec, const std::vector<api::NodeS
 std::chrono::seconds silence_limit(std::int64_t have) {
   constexpr std::int64_t slow_disk = std::int64_t{50} << 20;  // bytes/s
   return kSilence + std::chrono::seconds(have / slow_disk);
+}
+
+std::optional<std::size_t> oldest_ended(const std::vector<api::TransferState>& newest_first) {
+  for (std::size_t i = newest_first.size(); i-- > 0;)
+    if (newest_first[i] != State::Running) return i;
+  return std::nullopt;
 }
 
 struct Transfers::Copy {
@@ -144,6 +142,7 @@ class Transfers::Delivery {
   const api::NodeSpec& target() const { return copy_->targets[index_]; }
   Task<void> bring_all();
   Task<bool> is_same(std::string path);
+  Task<std::string> hash_of(const api::NodeSpec& node, std::string path);
   Task<void> bring(api::CopyFile file);
   void count(std::int64_t done);
 
@@ -156,10 +155,11 @@ class Transfers::Delivery {
 };
 
 Task<void> Transfers::Delivery::bring_all() {
-  api::CopyOrder order;
-  order.models_dir = target().models_dir;
-  order.files = copy_->files;
-  auto looked = co_await ask(transfers_.executor_, target(), api::CopyTask::Look, std::move(order));
+  Question question{.node = target(), .task = api::CopyTask::Look, .order = {}};
+  question.order.models_dir = target().models_dir;
+  question.order.files = copy_->files;
+  question.stop = &copy_->stop;
+  auto looked = co_await ask(transfers_.executor_, std::move(question));
   if (!looked) co_return fail(looked.error());
   std::int64_t have = 0;
   std::int64_t missing = 0;
@@ -198,19 +198,24 @@ Task<void> Transfers::Delivery::bring_all() {
 
 // A file of the right size is there: is it the one.
 Task<bool> Transfers::Delivery::is_same(std::string path) {
-  api::CopyOrder order;
-  order.path = path;
-  order.models_dir = target().models_dir;
-  auto question = order;
-  const auto theirs = co_await ask(transfers_.executor_, target(), api::CopyTask::Hash, question);
+  const auto theirs = co_await hash_of(target(), path);
   if (!theirs) co_return fail(theirs.error());
   if (!copy_->hashes.contains(path)) {
-    order.models_dir = copy_->source.models_dir;
-    const auto ours = co_await ask(transfers_.executor_, copy_->source, api::CopyTask::Hash, order);
+    const auto ours = co_await hash_of(copy_->source, path);
     if (!ours) co_return fail(ours.error());
-    copy_->hashes[path] = ours->hash;
+    copy_->hashes[path] = *ours;
   }
-  co_return copy_->hashes[path] == theirs->hash;
+  co_return copy_->hashes[path] == *theirs;
+}
+
+Task<std::string> Transfers::Delivery::hash_of(const api::NodeSpec& node, std::string path) {
+  Question question{.node = node, .task = api::CopyTask::Hash, .order = {}};
+  question.order.models_dir = node.models_dir;
+  question.order.path = std::move(path);
+  question.stop = &copy_->stop;
+  const auto answer = co_await ask(transfers_.executor_, std::move(question));
+  if (!answer) co_return fail(answer.error());
+  co_return answer->hash;
 }
 
 Task<void> Transfers::Delivery::bring(api::CopyFile file) {
@@ -226,13 +231,14 @@ Task<void> Transfers::Delivery::bring(api::CopyFile file) {
   auto to = copy_command(target(), api::CopyTask::Receive);
   if (!from || !to) co_return fail(from ? to.error() : from.error());
 
+  const std::chrono::seconds silence = silence_limit(file.have);
   std::optional<Error> refused;
   bool done = false;
   nodes::ChildPipe pipe;
   pipe.from = std::move(*from);
   pipe.from_text = api::to_json(here) + "\n";
   pipe.to = std::move(*to);
-  pipe.silence = silence_limit(file.have);
+  pipe.silence = silence;
   pipe.stop = &copy_->stop;
   pipe.on_line = [this, &refused, &done](const std::string& line) {
     const auto said = api::parse_copy_answer(line);
@@ -247,7 +253,7 @@ Task<void> Transfers::Delivery::bring(api::CopyFile file) {
   if (!end->whole)
     co_return fail(Code::Unavailable, fmt::format("nothing came for {} s; what came is kept, and "
                                                   "the next sync goes on from there",
-                                                  silence_limit(file.have).count()));
+                                                  silence.count()));
   // What ails the source says more than that the receiver was left waiting.
   if (!end->from.ok() && end->from.status.exit_code && !end->from.err.empty() &&
       end->to.err.empty())
@@ -293,35 +299,73 @@ Awaitable<void> Transfers::deliver(std::shared_ptr<Copy> copy, std::size_t index
   copy->shown.took_s = to_s(clock_.now() - copy->began);
 }
 
-// From which node it goes to which; what lies in one folder is one. Where no nodes are named, a
-// node that could not be asked is one that may lack it: it gets the file, or fails with its reason.
-void Transfers::plan(Copy& copy, const api::SyncSpec& spec,
-                     const std::vector<api::NodeModels>& asked,
-                     const std::vector<api::NodeSpec>& all) {
-  const std::vector<Holder> holders = holders_of(spec.model, asked, all);
-  std::vector<api::NodeSpec> targets;
-  std::set<Place> wanted;
-  for (const api::NodeSpec& node : all) {
+// Who has the file, and from whom it is copied.
+Task<Transfers::Found> Transfers::find_file(api::SyncSpec spec) {
+  const api::ClusterSpec* cluster = control_.find_cluster(spec.cluster);
+  if (cluster == nullptr)
+    co_return fail(Error{.code = Code::NotFound,
+                         .message = fmt::format("there is no cluster \"{}\"", spec.cluster),
+                         .param = "cluster"});
+  Found found;
+  found.nodes = control_.nodes_of(*cluster);
+  if (auto known = check_nodes(spec, found.nodes); !known) co_return fail(known.error());
+  const auto models = co_await models_in(control_, executor_, *cluster);
+  const auto merged = api::merge_models(models.nodes);
+  const auto model = std::ranges::find(merged, spec.model,
+                                       [](const api::FoundModel& one) { return one.file.path; });
+  if (model == merged.end())
+    co_return fail(Error{.code = Code::NotFound,
+                         .message = fmt::format("no node of cluster \"{}\" has \"{}\" in its "
+                                                "models folder; `flotilla model list {}` names "
+                                                "those that are there",
+                                                spec.cluster, spec.model, spec.cluster),
+                         .param = "model"});
+  if (model->file.folder)
+    co_return fail(Code::Unprocessable,
+                   fmt::format("\"{0}\" is a model folder (config.json and *.safetensors); only "
+                               ".gguf files are copied. Bring it there yourself, for instance with "
+                               "rsync -a {0} HOST:FOLDER",
+                               spec.model));
+  found.holders = holders_of(spec, models.nodes, found.nodes);
+  if (needs_hashes(found.holders)) co_await learn_hashes(found, spec.model);
+  const auto source = choose_source(found.holders, spec);
+  if (!source) co_return fail(source.error());
+  found.source = *source;
+  co_return found;
+}
+
+// Files of one name and size may differ. Nodes that share a folder are asked once.
+Awaitable<void> Transfers::learn_hashes(Found& found, std::string model) {
+  std::map<Place, std::size_t> asked;
+  std::vector<Awaitable<std::string>> works;
+  for (const Holder& holder : found.holders) {
+    if (!asked.try_emplace(place_of(holder.node), works.size()).second) continue;
+    works.push_back(hash_at(control_.nodes().find_machine(holder.node), holder.node, model));
+  }
+  const auto hashes = co_await gather(executor_, std::move(works));
+  for (Holder& holder : found.holders) holder.hash = hashes[asked.at(place_of(holder.node))];
+}
+
+// To which nodes it goes; what lies in one folder is one. Where no nodes are named, a node that
+// could not be asked is one that may lack it: it gets the file, or fails with its reason.
+void Transfers::plan(Copy& copy, const api::SyncSpec& spec, const Found& found) {
+  copy.source = found.source.node;
+  std::set<Place> places = {place_of(copy.source)};
+  for (const api::NodeSpec& node : found.nodes) {
     const auto is_it = [&](const Holder& holder) { return holder.node.id == node.id; };
     const bool named = std::ranges::find(spec.nodes, node.id) != spec.nodes.end();
-    const bool lacks = node.has_agent() && std::ranges::none_of(holders, is_it);
-    if (named) wanted.insert(place_of(node));
-    if (spec.nodes.empty() ? lacks : named) targets.push_back(node);
-  }
-  const Holder& from = choose_source(holders, wanted);
-  copy.source = from.node;
-  std::set<Place> places = {place_of(copy.source)};
-  for (api::NodeSpec& node : targets) {
+    const bool lacks = node.has_agent() && std::ranges::none_of(found.holders, is_it);
+    if (!(spec.nodes.empty() ? lacks : named)) continue;
     if (!places.insert(place_of(node)).second) continue;
     api::TransferNode& shown = copy.shown.nodes.emplace_back();
     shown.node = node.id;
-    shown.total_bytes = from.bytes;
-    copy.targets.push_back(std::move(node));
+    shown.total_bytes = found.source.bytes;
+    copy.targets.push_back(node);
   }
   copy.shown.cluster = spec.cluster;
   copy.shown.model = spec.model;
   copy.shown.source = copy.source.id;
-  copy.shown.total_bytes = from.bytes;
+  copy.shown.total_bytes = found.source.bytes;
 }
 
 Result<void> Transfers::check_free(const api::SyncSpec& spec) const {
@@ -338,36 +382,18 @@ Result<void> Transfers::check_free(const api::SyncSpec& spec) const {
 Task<api::Transfer> Transfers::begin(api::SyncSpec spec) {
   // So that a name with a leading dash can be given to a command: as ./-name.
   spec.model = std::filesystem::path(spec.model).lexically_normal().string();
-  const api::ClusterSpec* cluster = control_.find_cluster(spec.cluster);
-  if (cluster == nullptr)
-    co_return fail(Error{.code = Code::NotFound,
-                         .message = fmt::format("there is no cluster \"{}\"", spec.cluster),
-                         .param = "cluster"});
-  const std::vector<api::NodeSpec> all = control_.nodes_of(*cluster);
-  if (auto known = check_nodes(spec, all); !known) co_return fail(known.error());
-  const auto models = co_await models_in(control_, executor_, *cluster);
-  const auto merged = api::merge_models(models.nodes);
-  const auto model = std::ranges::find(
-      merged, spec.model, [](const api::FoundModel& found) { return found.file.path; });
-  if (model == merged.end())
-    co_return fail(Error{.code = Code::NotFound,
-                         .message = fmt::format("no node of cluster \"{}\" has \"{}\" in its "
-                                                "models folder; `flotilla model list {}` names "
-                                                "those that are there",
-                                                spec.cluster, spec.model, spec.cluster),
-                         .param = "model"});
-  if (model->file.folder)
-    co_return fail(Code::Unprocessable,
-                   fmt::format("\"{0}\" is a model folder (config.json and *.safetensors); only "
-                               ".gguf files are copied. Bring it there yourself, for instance with "
-                               "rsync -a {0} HOST:FOLDER",
-                               spec.model));
+  const auto found = co_await find_file(spec);
+  if (!found) co_return fail(found.error());
   const auto copy = std::make_shared<Copy>(executor_);
-  plan(*copy, spec, models.nodes, all);
-  api::CopyOrder order;
-  order.models_dir = copy->source.models_dir;
-  order.model = spec.model;
-  const auto listed = co_await ask(executor_, copy->source, api::CopyTask::List, std::move(order));
+  plan(*copy, spec, *found);
+  if (spec.nodes.empty() && copy->targets.empty()) {
+    const auto others = check_others(found->holders, found->source);
+    if (!others) co_return fail(others.error());
+  }
+  Question question{.node = copy->source, .task = api::CopyTask::List, .order = {}};
+  question.order.models_dir = copy->source.models_dir;
+  question.order.model = spec.model;
+  const auto listed = co_await ask(executor_, std::move(question));
   if (!listed)
     co_return fail(listed.error().code,
                    fmt::format("node {}: {}", copy->source.id, listed.error().message));
@@ -377,11 +403,21 @@ Task<api::Transfer> Transfers::begin(api::SyncSpec spec) {
   api::Transfer& shown = copy->shown;
   shown.id = fmt::format("t{}", next_++);
   shown.began_unix_ms = clock_.unix_ms();
-  copies_.push_front(copy);
-  if (copies_.size() > kKept) copies_.pop_back();
+  remember(copy);
   for (std::size_t i = 0; i < shown.nodes.size(); ++i)
     boost::asio::co_spawn(executor_, deliver(copy, i), boost::asio::detached);
   co_return shown;
+}
+
+void Transfers::remember(std::shared_ptr<Copy> copy) {
+  copies_.push_front(std::move(copy));
+  while (copies_.size() > kKept) {
+    std::vector<State> states;
+    for (const auto& one : copies_) states.push_back(one->shown.state());
+    const auto old = oldest_ended(states);
+    if (!old) break;
+    copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(*old));
+  }
 }
 
 std::shared_ptr<Transfers::Copy> Transfers::find_copy(const std::string& id) const {
@@ -393,8 +429,10 @@ std::shared_ptr<Transfers::Copy> Transfers::find_copy(const std::string& id) con
 Result<api::Transfer> Transfers::find(const std::string& id) const {
   const auto copy = find_copy(id);
   if (!copy)
-    return fail(Code::NotFound,
-                fmt::format("there is no transfer \"{}\" among the last {}", id, kKept));
+    return fail(
+        Code::NotFound,
+        fmt::format("there is no transfer \"{}\": those under way and the last {} are known", id,
+                    kKept));
   return copy->shown;
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "nodes/child_end.h"
 #include "nodes/child_lines.h"
@@ -36,17 +37,6 @@ Awaitable<void> wait_for_silence(steady_timer& timer) {
 }
 
 }  // namespace
-
-Stop::Stop(const Executor& executor) : timer_(executor, steady_timer::time_point::max()) {}
-
-void Stop::ask() {
-  asked_ = true;
-  timer_.cancel();
-}
-
-Awaitable<void> Stop::wait() {
-  if (!asked_) co_await timer_.async_wait(kAwait);
-}
 
 Task<ChildPipeEnd> run_pipe(Executor executor, ChildPipe pipe) {
   if (auto small = check_in_text(pipe.from_text); !small) co_return fail(small.error());

@@ -4,26 +4,12 @@
 #include <functional>
 #include <string>
 
-#include <boost/asio/steady_timer.hpp>
-
 #include "base/task.h"
 #include "nodes/child_run.h"
+#include "nodes/child_stop.h"
 #include "platform/process.h"
 
 namespace flotilla::nodes {
-
-// Ends what runs, from elsewhere; also before it began.
-class Stop {
- public:
-  explicit Stop(const Executor& executor);
-  void ask();
-  bool asked() const { return asked_; }
-  Awaitable<void> wait();
-
- private:
-  bool asked_ = false;
-  boost::asio::steady_timer timer_;
-};
 
 // Two programs, the first's output being the second's input: what goes from one to the other does
 // not come by us.

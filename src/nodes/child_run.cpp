@@ -69,10 +69,13 @@ Task<ChildOutput> run_child(Executor executor, ChildRun run) {
   stream_descriptor out(executor, process->out.release());
   stream_descriptor err(executor, process->err.release());
   steady_timer deadline(executor, run.limit);
-  const auto first =
-      co_await ((read_out(out, output) && read_err(err, output)) || deadline.async_wait(kAwait));
+  Stop never(executor);
+  Stop& stop = run.stop != nullptr ? *run.stop : never;
+  const auto first = co_await ((read_out(out, output) && read_err(err, output)) ||
+                               deadline.async_wait(kAwait) || stop.wait());
   const bool ended = first.index() == 0;
   co_await end_child(executor, *process, std::chrono::milliseconds(ended ? 5000 : 0));
+  if (stop.asked()) co_return fail(Code::Cancelled, "it was cancelled");
   if (!ended)
     co_return fail(Code::DeadlineExceeded,
                    fmt::format("it took longer than {:.0f} s",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/task.h"
+#include "nodes/child_stop.h"
 #include "platform/process.h"
 
 namespace flotilla::nodes {
@@ -22,12 +23,13 @@ struct ChildOutput {
 inline constexpr std::size_t kInTextMax = std::size_t{60} << 10;
 Result<void> check_in_text(const std::string& text);
 
-// Runs a program to its end. Without an in_file or in_text its stdin is empty. DeadlineExceeded: it
-// was killed.
+// Runs a program to its end. Without an in_file or in_text its stdin is empty. DeadlineExceeded and
+// Cancelled (`stop`, which outlives it): it was killed.
 struct ChildRun {
   platform::Command command = {};
   std::string in_text = {};
   std::chrono::milliseconds limit{};
+  Stop* stop = nullptr;
 };
 Task<ChildOutput> run_child(Executor executor, ChildRun run);
 

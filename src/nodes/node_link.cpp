@@ -58,6 +58,7 @@ struct NodeLink::State : std::enable_shared_from_this<NodeLink::State> {
   template <class Answer>
   void take_answer(Answer answer);
   void give_up(const std::string& replica, std::string reason);
+  void take_barred(const std::string& replica, std::string why);
   Result<void> reach(const std::string& replica, std::string& socket);
   void set(LinkState state, std::string reason);
   Result<void> send(const api::AgentCommand& command);
@@ -266,6 +267,14 @@ void NodeLink::State::give_up(const std::string& replica, std::string reason) {
   options.on_event(std::move(unreachable));
 }
 
+// Nobody has to have asked: an engine is talked to before it is ready. Who greets asks for himself.
+void NodeLink::State::take_barred(const std::string& replica, std::string why) {
+  if (closing || !session || greeting) return;
+  log::warning("node {}: replica {}: {}", options.name, replica, why);
+  options.transport->close_socket(replica);
+  give_up(replica, std::move(why));
+}
+
 Result<void> NodeLink::State::reach(const std::string& replica, std::string& socket) {
   auto local = options.transport->open_socket(replica, socket);
   socket = local ? *local : std::string();
@@ -321,6 +330,10 @@ Task<Answer> NodeLink::State::ask(std::shared_ptr<State> self, std::int64_t id,
 NodeLink::NodeLink(Options options) : state_(std::make_shared<State>(std::move(options))) {
   CHECK(state_->options.clock != nullptr && state_->options.transport != nullptr);
   CHECK(state_->options.on_event != nullptr);
+  state_->options.transport->on_barred = [state = state_.get()](const std::string& replica,
+                                                                std::string why) {
+    state->take_barred(replica, std::move(why));
+  };
 }
 
 NodeLink::~NodeLink() {

@@ -269,6 +269,19 @@ TEST_F(NodeLinkTest, AReplicaWhoseSocketDoesNotOpenHasEnded) {
   }));
 }
 
+// An engine is not waited for to be ready: whoever talks to it finds out.
+TEST_F(NodeLinkTest, AReplicaWhoseSocketNobodyWillEverReachHasEnded) {
+  connect("is good");
+  ASSERT_TRUE(up());
+  ASSERT_TRUE(link_->start_replica({.replica = "r1"}));
+  ASSERT_TRUE(event<api::ReplicaSpawned>());
+  transport_->on_barred("r1", "sshd forbids it");
+  const auto exited = event<api::ReplicaExited>();
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->reason, "sshd forbids it");
+  EXPECT_EQ(transport_->closed.at(0), "r1");
+}
+
 TEST_F(NodeLinkTest, AReplicaWhoseSocketCannotBeNamedHasEnded) {
   connect("is good");
   ASSERT_TRUE(up());

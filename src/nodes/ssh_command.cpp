@@ -151,6 +151,16 @@ Result<platform::Command> ssh_forward(const SshTarget& target, const std::string
   return command;
 }
 
+std::string forward_remedy(const SshTarget& target, const std::string& there) {
+  const bool port = is_own_address(there);
+  return fmt::format(
+      "set {} in the sshd_config of {} (without DisableForwarding{}, and without "
+      "no-port-forwarding "
+      "for this key in authorized_keys) and reload sshd",
+      port ? "AllowTcpForwarding yes" : "AllowStreamLocalForwarding yes", target.host,
+      port ? ", with no PermitOpen or one of 127.0.0.1:*" : "");
+}
+
 Result<platform::Command> ssh_key_exchange(const SshTarget& target, const std::string& file) {
   if (!is_socket_path(file))
     return fail(Code::InvalidArgument, fmt::format("ssh cannot write to \"{}\"", file));

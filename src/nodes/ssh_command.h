@@ -30,6 +30,8 @@ Result<platform::Command> ssh_flotilla(const SshTarget& target,
 // would.)
 Result<platform::Command> ssh_forward(const SshTarget& target, const std::string& here,
                                       const std::string& there);
+// What would do about an sshd that does not carry such a forward on.
+std::string forward_remedy(const SshTarget& target, const std::string& there);
 // A fixed script of ours on the node, for sh; `arguments` are its $1, $2 …
 Result<platform::Command> ssh_script(const SshTarget& target, const std::string& script,
                                      const std::vector<std::string>& arguments);

@@ -72,6 +72,17 @@ TEST(SshCommand, AForwardReachesAnEngineOfThatMachineAndNoOtherAddress) {
   EXPECT_FALSE(ssh_forward({.host = "h"}, "127.0.0.1:8080", "/tmp/g/2.sock"));
 }
 
+TEST(SshCommand, AnSshdThatForwardsNothingIsToldWhichOfItsSettingsDoes) {
+  const std::string socket = forward_remedy({.host = "box"}, "/tmp/g/2.sock");
+  EXPECT_NE(socket.find("AllowStreamLocalForwarding yes in the sshd_config of box"),
+            std::string::npos)
+      << socket;
+  EXPECT_EQ(socket.find("PermitOpen"), std::string::npos) << "it is of ports alone: " << socket;
+  const std::string port = forward_remedy({.host = "box"}, "127.0.0.1:8080");
+  EXPECT_NE(port.find("AllowTcpForwarding yes"), std::string::npos) << port;
+  EXPECT_NE(port.find("PermitOpen"), std::string::npos) << port;
+}
+
 TEST(SshCommand, ErrorsComeWithWhatWouldDo) {
   const SshTarget target{.host = "box", .user = "ann", .port = 22, .flotilla_path = {}};
   const std::pair<const char*, const char*> cases[] = {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,14 @@ class Transport {
   virtual Result<std::string> open_socket(const std::string& replica,
                                           const std::string& socket) = 0;
   virtual bool is_open(const std::string&) const { return true; }
-  // Until is_open. NotFound: it was closed; DeadlineExceeded says why it cannot be opened.
+  // Until is_open, of a replica that listens. NotFound: it was closed; another error says why it
+  // cannot be opened.
   virtual Task<void> wait_open(std::string, std::chrono::milliseconds) { co_return Result<void>{}; }
   virtual void close_socket(const std::string& replica) = 0;
   virtual void close_all_sockets() {}
+
+  // A socket that nobody will ever reach, and why; called from the event loop. Set by its link.
+  std::function<void(const std::string& replica, std::string why)> on_barred = {};
 };
 
 }  // namespace flotilla::nodes

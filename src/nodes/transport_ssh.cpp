@@ -38,7 +38,11 @@ class SshTransport final : public Transport {
         SshForward::Options{.executor = options_.executor,
                             .name = fmt::format("node {}: replica {}", options_.node, replica),
                             .command = std::move(*command),
-                            .socket = here});
+                            .socket = here,
+                            .remedy = forward_remedy(options_.target, socket),
+                            .on_forbidden = [this, replica](std::string why) {
+                              if (on_barred) on_barred(replica, std::move(why));
+                            }});
     return here;
   }
 

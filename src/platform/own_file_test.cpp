@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +64,33 @@ TEST_F(OwnFile, that_others_may_replace_by_a_folder_on_its_way_is_refused) {
   EXPECT_EQ(complaint("a/b/token"), "") << "there one replaces one's own only";
   mode("a/b/token", 01602);
   EXPECT_NE(complaint("a/b/token"), "") << "of a file the bit says nothing";
+}
+
+// Whoever made /tmp/token first would say what the token is.
+TEST_F(OwnFile, in_a_shared_folder_nothing_on_the_way_is_anothers) {
+  constexpr std::uint32_t kSomebody = 54321;
+  constexpr std::uint32_t kUs = 54322;
+  const std::uint32_t maker = ::geteuid() == 0 ? kSomebody : ::geteuid();
+  fs::create_symlink(root / "other", root / "a/link");
+  make("other/token");
+  for (const char* name : {"a/b", "a/link"}) {
+    if (maker == kSomebody) {
+      ASSERT_EQ(::lchown((root / name).c_str(), maker, static_cast<gid_t>(-1)), 0);
+    }
+  }
+  const auto said = [this](const char* name, std::uint32_t user) {
+    const auto checked = check_others_cannot_write(root / name, user);
+    return checked ? std::string() : checked.error().message;
+  };
+  EXPECT_EQ(said("a/b/token", maker), "");
+  mode("a", 01777);
+  EXPECT_EQ(said("a/b/token", maker), "") << "it is one's own";
+  for (const auto& [name, culprit] : {std::pair("a/b/token", "a/b"), {"a/link/token", "a/link"}}) {
+    EXPECT_EQ(said(name, kUs),
+              "another user of this machine (uid " + std::to_string(maker) + ") has made " +
+                  (root / culprit).string() +
+                  ", in a folder where anyone may; remove it or keep the file elsewhere");
+  }
 }
 
 TEST_F(OwnFile, a_link_is_as_safe_as_its_place_and_its_end) {

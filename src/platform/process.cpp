@@ -284,6 +284,8 @@ void set_environment(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
+void remove_environment(const char* name) { ::unsetenv(name); }
+
 std::filesystem::path executable_path() {
 #if defined(__APPLE__)
   std::string path(4096, '\0');

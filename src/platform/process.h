@@ -72,6 +72,7 @@ class Process {
 
 // Of ours and of what is started from here on. Before threads start.
 void set_environment(const char* name, const std::string& value);
+void remove_environment(const char* name);
 
 std::filesystem::path executable_path();
 int own_pid();

@@ -37,6 +37,8 @@ api::ChatDelta MessageDeltas::take(std::string_view text, bool last) {
   text_ += text;
   const engine::ParsedAnswer now = parser_->parse(text_, last);
   api::ChatDelta delta;
+  // What was shown as a call is not shown again as text.
+  if (now.tool_calls.size() < shown_.tool_calls.size()) return delta;
   delta.reasoning_content = grow(shown_.reasoning_content, now.reasoning_content);
   delta.content = grow(shown_.content, now.content);
   for (std::size_t i = 0; i < now.tool_calls.size(); ++i) {

@@ -101,5 +101,20 @@ TEST(MessageDeltas, WhatWasShownStays) {
   EXPECT_TRUE(deltas.take(" text", true).empty());
 }
 
+// Reads "{" as a call, until something follows.
+class CallDropper final : public engine::AnswerParser {
+ public:
+  engine::ParsedAnswer parse(std::string_view text, bool) const override {
+    if (text == "{") return {.tool_calls = {{.name = "f"}}};
+    return {.content = std::string(text)};
+  }
+};
+
+TEST(MessageDeltas, ACallThatWasShownIsNotShownAsTextToo) {
+  MessageDeltas deltas(std::make_shared<CallDropper>(), "r/0");
+  EXPECT_EQ(deltas.take("{", false).tool_calls.size(), 1U);
+  EXPECT_TRUE(deltas.take("}", true).empty());
+}
+
 }  // namespace
 }  // namespace flotilla::runner

@@ -107,6 +107,10 @@ class Page:
             here.send_keys(Keys.SHIFT + Keys.TAB if backwards else Keys.TAB)
         raise AssertionError(f"the Tab key does not lead to '{words}'")
 
+    def focused(self):
+        """The words by which what has the focus is known."""
+        return self.driver.switch_to.active_element.accessible_name
+
     def keys(self, *keys):
         """To whatever has the focus."""
         self.driver.switch_to.active_element.send_keys(*keys)

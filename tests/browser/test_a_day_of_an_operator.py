@@ -1,6 +1,7 @@
 """What an operator does on each page, in a real browser, against the real server and the real model."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import pytest
 import support
 from selenium.webdriver.common.keys import Keys
+from slow import slow_runners
 from support import ALIAS, MODEL, Stream, wait_until
 
 LONG = {"max_tokens": 3000, "extra_body": {"ignore_eos": True}}
@@ -64,11 +66,78 @@ def test_request_is_seen_at_work_and_cancelled(page, loaded):
     page.press(f"Cancel {row}")
     page.wait_text("dialog", "Its client gets an error instead of the rest of its answer")
     page.press("Cancel the request", "dialog")
-    page.wait("it has ended", lambda: page.find_all(f'[data-request="{row}"][data-live=false]'))
+    page.wait_text(f'[data-request="{row}"][data-live=false]', "cancelled")
+    page.wait_text(".timeline", "ended")
     page.screenshots("live-real")
     with pytest.raises(Exception, match=r"(?i)cancel"):
         stream.end()
     assert page.complaints_of_axe() == []
+
+
+def test_charts_go_back_a_day_and_tell_replicas_apart(page, loaded):
+    support.ask(loaded.sdk(), max_tokens=8)
+    wait_until("a step of it", lambda: loaded.get_json("/admin/history")["pools"])
+    go(page, loaded, "live")
+    for words, seconds in (("1 h", 3600), ("6 h", 21_600), ("24 h", 86_400), ("15 min", 900)):
+        page.press(words)
+        asked = f"return performance.getEntriesByName(location.origin + '/admin/history?range={seconds}').length"
+        page.wait(f"{words} asked for", lambda asked=asked: page.driver.execute_script(asked))
+        page.wait("its charts", lambda: len(page.find_all(".chart canvas")) == 5)
+    page.press("Replicas")
+    page.wait("a replica's line", lambda: re.search("local-[12]", page.text(".charts")))
+    assert not page.find_all("main [role=alert]")
+
+
+def test_stop_and_a_closed_conversation_end_their_requests(page, loaded):
+    def gone():
+        listed = loaded.get_json("/admin/requests")["requests"]
+        return sum(entry["end"] == "the client went away" for entry in listed)
+
+    before = gone()
+    go(page, loaded, "chat")
+    page.wait("the model", lambda: page.find("select").get_attribute("value") == ALIAS)
+    page.press("Add a column")
+    page.click(".chat-settings summary")
+    page.field("System prompt", ".chat-settings").send_keys("You tell endless stories.")
+    page.field("Temperature", ".chat-settings").send_keys("0.5")
+    page.fill(page.field("Max tokens", ".chat-settings"), "2000")
+    page.click(".chat-settings summary")
+    with slow_runners(loaded):
+        page.field("Message", ".composer").send_keys("Tell one of the sea.", Keys.ENTER)
+        page.wait(
+            "both answer",
+            lambda: len(page.find_all(".turn[data-answer=streaming]")) == 2,
+            timeout=90,
+        )
+        page.press("Close conversation 2")
+        page.wait_text("dialog", "1 running answer is stopped")
+        page.press("Close", "dialog")
+        page.wait("one column", lambda: len(page.find_all(".chat-column")) == 1)
+        wait_until("its request has ended", lambda: gone() == before + 1, 20)
+        page.press("Stop")
+        page.wait_text(".turn-figures", "stopped after")
+        wait_until("the other too", lambda: gone() == before + 2, 20)
+    loaded.wait_idle()
+
+
+def test_error_stays_on_every_page_until_it_is_dismissed_and_can_be_copied(page, loaded):
+    go(page, loaded, "clusters")
+    page.press(f"Reload {ALIAS}")
+    page.fill(page.field("Model"), "/models/there-is-none.gguf")
+    page.press("Reload", "dialog")
+    page.wait_text(".notice", "there-is-none.gguf", timeout=30)
+    page.wait_pills(ALIAS, "replica · batch")
+    assert support.ask(loaded.sdk(), max_tokens=4).choices[0].finish_reason
+    page.click("a[href='#/chat']")
+    message = page.field("Message", ".composer")
+    assert "there-is-none.gguf" in page.text(".notice")
+    page.press("Copy this error")
+    page.wait_text(".notice", "Copied")
+    message.send_keys(Keys.CONTROL, "v")
+    page.wait("it is pasted", lambda: "there-is-none.gguf" in message.get_attribute("value"))
+    assert page.complaints_of_axe() == []
+    page.press("Dismiss", ".notice")
+    page.wait("no notice", lambda: not page.find_all(".notice"))
 
 
 def test_conversation_is_listed_and_its_home_forgotten(page, loaded):
@@ -157,9 +226,21 @@ def test_examples_of_the_page_work_as_they_stand(page, loaded):
     python = page.find('[data-example="Python"] code').text
     said = subprocess.run([sys.executable, "-c", python], capture_output=True, text=True, timeout=60)
     assert said.returncode == 0 and said.stdout.strip(), said
+    follow = page.find('[data-example="Follow everything"] code').text
+    with subprocess.Popen(["bash", "-c", f"exec {follow}"], stdout=subprocess.PIPE) as followed:
+        assert followed.stdout.readline().startswith(b"data: {")
+        followed.terminate()
     status = page.find('[data-example="See how it goes"] code').text
     said = subprocess.run(["bash", "-c", status], capture_output=True, text=True, timeout=60)
     assert json.loads(said.stdout)["pools"][0]["alias"] == ALIAS
+
+
+def test_typescript_example_of_the_page_works_as_it_stands(page, loaded, sdks):
+    go(page, loaded, "api")
+    example = sdks / "example.mjs"
+    example.write_text(page.find('[data-example="TypeScript"] code').text)
+    said = subprocess.run(["node", example], capture_output=True, text=True, timeout=60)
+    assert said.returncode == 0 and said.stdout.strip(), said
 
 
 def test_model_is_reloaded_without_batch_and_with_it_again(page, loaded):

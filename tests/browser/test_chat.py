@@ -81,11 +81,36 @@ def test_stop_keeps_what_was_said_and_lets_ask_again(page, stand_in):
     page.wait_text(TURN, "It was a")
     page.press("Stop")
     page.wait_text(f"{TURN} .turn-figures", "stopped after 1 token")
+    assert "1 tokens" not in page.text(TURN)
     stand_in.go_on.set()
     say(page, "On", Keys.ENTER)
     page.wait_text(TURN, "dark night.")
     sent = stand_in.orders[-1][2]
     assert [m["content"].strip() for m in sent["messages"]] == ["Tell", "It was a", "On"]
+
+
+def test_clearing_and_closing_ask_and_say_what_is_stopped(page, stand_in):
+    stand_in.speech = ["It was a ", HOLD, "dark night.", *last_chunks()]
+    open_chat(page, stand_in)
+    page.press("Add a column")
+    say(page, "Tell", Keys.ENTER)
+    page.wait("both answer", lambda: len(page.find_all(".turn[data-answer=streaming]")) == 2)
+    page.press("Close conversation 2")
+    page.wait_text("dialog", "1 running answer is stopped. What was said is gone then")
+    assert page.complaints_of_axe() == []
+    page.press("Cancel", "dialog")
+    page.wait("no dialog", lambda: not page.find_all("dialog"))
+    assert len(page.find_all(".turn[data-answer=streaming]")) == 2
+    page.press("Close conversation 2")
+    page.press("Close", "dialog")
+    page.wait("one column", lambda: len(page.find_all(".chat-column")) == 1)
+    page.press("Stop")
+    page.wait_text(TURN, "stopped after 1 token")
+    page.press("Clear")
+    page.wait_text("dialog", "No answer is running.")
+    page.press("Clear", "dialog")
+    page.wait("nothing said", lambda: not page.find_all(".turn"))
+    assert not page.find_all("dialog")
 
 
 @pytest.mark.parametrize("how", ["refused", "error", "broken"])
@@ -161,6 +186,8 @@ def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, s
     again = [" ".join(e.text.split()) for e in page.find_all(".turn:last-child .turn-figures")]
     asked = [int(entry.split("tokens ")[1].split()[0]) for entry in again]
     assert len(asked) == 4 and min(asked) > 80, "the first answer is part of the second question"
+    cached = [int(entry.split("cached ")[1].split()[0]) for entry in again]
+    assert max(cached) > 64, "what was said before is not computed twice"
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -121,6 +121,7 @@ def test_a_key_is_made_with_all_its_options_and_its_secret_shown_once(inside, gu
     inside.press("Copy the secret", "dialog")
     inside.wait_text("dialog .command", "Copied")
     inside.screenshots("keys-secret")
+    assert inside.complaints_of_axe() == []
     inside.size(360, 800)
     assert dialog_overflow(inside) == 0
     inside.size(1360, 860)
@@ -172,6 +173,7 @@ def test_wrong_values_are_told_at_the_field_and_a_key_is_removed_after_asking(in
     inside.press("Remove first")
     inside.wait_text("dialog", "refused from then on")
     assert "It is the last one" in inside.text("dialog")
+    assert inside.complaints_of_axe() == []
     inside.press("Remove", "dialog")
     inside.wait_text("main .panel", "There is no key")
     assert guarded.get_json("/admin/keys")["keys"] == []

@@ -111,15 +111,43 @@ def test_a_server_without_the_routes_leaves_the_path_to_be_typed(page, stand_in)
     assert not page.find_all(".model-choices, .preflight, dialog .wrong")
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
-def test_wrong_context_is_shown_at_the_field_and_nothing_is_asked(page, stand_in, value):
+def test_batch_is_offered_where_the_cluster_is_of_replicas(page, stand_in):
+    stand_in.show(cluster(), cluster("split", "Split") | {"kind": "pipeline"})
+    open_dialog(page, stand_in)
+    box = page.field("Batch")
+    assert box.is_selected() and "Continuous batching in replica mode" in box.accessible_name
+    page.press("Cancel", "dialog")
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    page.press("Load a model", '[data-cluster="split"] .cluster-head')
+    page.field("Model").send_keys("/models/a.gguf")
+    assert not page.find_all("dialog input[type=checkbox]")
+    page.press("Load", "dialog")
+    page.wait("the dialog to close", lambda: not page.find_all("dialog"))
+    asked = {"model": "/models/a.gguf", "batch": False, "wait": True}
+    assert stand_in.orders == [("POST", "/admin/clusters/split/load", asked)]
+
+
+WHOLE = "A whole number of tokens, or empty."
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0", WHOLE),
+        ("-1", WHOLE),
+        ("many", WHOLE),
+        ("1.5", WHOLE),
+        ("100000001", "At most 100,000,000 tokens."),
+    ],
+)
+def test_wrong_context_is_shown_at_the_field_and_nothing_is_asked(page, stand_in, value, words):
     stand_in.show(cluster())
     open_dialog(page, stand_in)
     page.field("Context").send_keys(value)
     page.field("Model").send_keys("/models/a.gguf")
     assert page.field("Context").get_attribute("aria-invalid") == "true"
     page.press("Load", "dialog")
-    page.wait_text("dialog", "A whole number of tokens, or empty.")
+    page.wait_text("dialog", words)
     assert not [r for r in stand_in.requests if "preflight" in r[1] or r[0] == "POST"]
 
 
@@ -132,6 +160,8 @@ def test_load_from_the_list_with_its_preflight_on_the_real_server(page, server):
     assert "Q4_1" in page.text(".model-choices") and "on all 2 nodes" in page.text(".model-choices")
     page.click(".model-choice input")
     page.wait_text('[data-node="local-2"]', "fits")
+    button = page.button("Load", "dialog")
+    assert page.find(".preflight").location["y"] < button.location["y"]
     page.field("Context").send_keys("99999999")
     page.wait_text(".preflight", "decides", timeout=20)
     page.field("Context").send_keys(Keys.BACKSPACE * 8)

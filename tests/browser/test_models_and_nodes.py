@@ -26,6 +26,12 @@ def test_a_model_goes_to_the_nodes_that_are_chosen(page, stand_in):
     assert "Copy" not in folder.split()
     page.press("Copy Qwen2.5-1.5B.Q8_0.gguf")
     assert page.field("mini-c").is_selected() and not page.field("mini-d").is_selected()
+    page.field("mini-c").click()
+    page.press("Copy to 0 nodes")
+    page.wait_text("dialog fieldset", "Choose at least one node.")
+    page.wait("the first of them", lambda: page.focused().startswith("mini-c"))
+    assert stand_in.orders == []
+    page.field("mini-c").click()
     page.field("mini-d").click()
     assert page.complaints_of_axe() == []
     page.screenshots("dialog-copy")
@@ -42,7 +48,7 @@ def test_a_copy_shows_how_far_it_is_and_is_cancelled(page, stand_in):
     asked = len([r for r in stand_in.requests if r[1] == "/admin/models"])
     page.press("Cancel the copy of Qwen2.5-1.5B.Q8_0.gguf")
     page.wait_text("dialog", "the next copy goes on from there")
-    assert stand_in.orders == []
+    assert stand_in.orders == [] and page.complaints_of_axe() == []
     page.press("Cancel the copy", "dialog")
     cancelled = ("DELETE", "/admin/transfers/t1", {})
     page.wait("it was sent", lambda: cancelled in stand_in.requests)
@@ -81,7 +87,8 @@ def test_a_host_key_is_stored_only_after_a_look_at_it(page, stand_in):
 def test_flotilla_is_installed_after_saying_what_that_does(page, stand_in):
     open_page(page, stand_in, "nodes")
     page.press("Install Flotilla on mini-a")
-    page.wait_text("dialog", "running request")
+    page.wait_text("dialog", "Its 1 replica drains first")
+    assert "running request" in page.text("dialog") and page.complaints_of_axe() == []
     page.press("Install")
     page.wait_text("dialog", "(macos-arm64) is at /opt/homebrew/bin/flotilla.")
     page.press("Close")

@@ -106,6 +106,17 @@ def test_cluster_is_edited_without_losing_what_the_page_does_not_show(page, stan
     assert body == SPEC | {"nodes": [SPEC["nodes"][0], new]}
 
 
+def test_cluster_without_a_node_is_told_at_its_list_and_not_sent(page, stand_in):
+    stand_in.show(cluster(nodes=[node("local-1")]))
+    stand_in.answers[("GET", "/admin/clusters/local")] = (200, SPEC | {"nodes": SPEC["nodes"][:1]}, 0)
+    page.open(stand_in.url)
+    page.press("Edit This machine")
+    page.press("Take out local-1")
+    page.wait_text("dialog [role=alert]", "A cluster has at least one node.")
+    page.press("Save", "dialog")
+    assert page.complaints_of_axe() == [] and stand_in.orders == []
+
+
 def test_cluster_is_edited_and_removed_on_the_real_server(page, server):
     server.put_cluster(2)
     page.open(server.url)
@@ -119,6 +130,7 @@ def test_cluster_is_edited_and_removed_on_the_real_server(page, server):
     page.press("Edit My desk")
     page.press("Remove this cluster…")
     page.wait_text("dialog", "Nothing is loaded on it.")
+    assert page.complaints_of_axe() == []
     page.press("Remove", "dialog")
     page.wait("no cluster", lambda: page.find_all(".harbour"))
     assert server.get_json("/admin/clusters") in ([], {"clusters": []})

@@ -13,19 +13,11 @@ ALIAS = "smollm2-135m-instruct"
 
 
 def test_pool_row_has_its_pills_figures_and_one_line_a_replica(page, stand_in):
-    stand_in.show(
-        cluster(
-            pools=[
-                pool(
-                    replicas=[
-                        replica(0, busy_count=5, tokens_per_s=120.4, restarts=2),
-                        replica(1, busy_count=9, tokens_per_s=150.0),
-                    ],
-                    queue_depth=4,
-                )
-            ]
-        )
-    )
+    both = [
+        replica(0, busy_count=5, tokens_per_s=120.4, restarts=2),
+        replica(1, busy_count=9, tokens_per_s=150.0),
+    ]
+    stand_in.show(cluster(pools=[pool(replicas=both, queue_depth=4)]))
     stand_in.history = [answers.sample(ALIAS, answers.END, node="local-1", ttft_p50_ms=84.4)]
     page.open(stand_in.url)
     page.wait_pills(ALIAS, "replica · batch")
@@ -33,6 +25,7 @@ def test_pool_row_has_its_pills_figures_and_one_line_a_replica(page, stand_in):
     page.wait_text(".pills .tip:first-child .tip-box", "2 copies of the model, one per node")
     page.find(".pills .tip:last-child .pill").send_keys("")
     page.wait_text(".pills .tip:last-child .tip-box", "up to 8 sequences together")
+    assert page.text(".pool-name") == f"{ALIAS} SmolLM2-135M-Instruct.Q4_1.gguf"
     facts = page.text('[data-replica="local-1"] .replica-note')
     assert facts == "first token 84 ms · 312 MB memory · 2 restarts"
     page.wait("a sparkline", lambda: page.find_all('[data-replica="local-1"] .wake-line'))
@@ -42,6 +35,10 @@ def test_pool_row_has_its_pills_figures_and_one_line_a_replica(page, stand_in):
     assert page.text('[data-replica="local-1"] .replica-work') == "5/8"
     assert page.text('[data-replica="local-2"] .replica-work') == "8/8 +1"
     assert len(page.find_all('[data-replica="local-1"] .cell.loaded')) == 5
+    stand_in.history = [answers.sample(ALIAS, answers.END + 5, node="local-1", ttft_p50_ms=None)]
+    stand_in.show(cluster(pools=[pool(replicas=both, queue_depth=7)]))
+    page.wait_text('[data-part="queue-depth"]', "7 in queue")
+    assert "first token 84 ms" in page.text('[data-replica="local-1"] .replica-note')
     page.click(".disclose")
     page.wait("no replica line", lambda: not page.find_all(".replica"))
 
@@ -173,12 +170,25 @@ def test_add_cluster_dialog_puts_the_cluster_and_shows_wrong_values_at_the_field
     page.field("Id").send_keys("Not good")
     nodes = page.field("Local nodes")
     page.fill(nodes, "0")
+    label = page.field("Label")
+    label.send_keys("x" * 198)
+    page.wait_text("dialog", "At most 197 bytes.")
+    page.field("Models folder").send_keys("models")
     page.press("Add cluster", "dialog")
     page.wait_text("dialog", "Small letters, digits and dashes")
-    assert "A whole number from 1 to 64" in page.text("dialog")
+    for words in (
+        "replica 1 copy per node, concurrent throughput",
+        "A whole number from 1 to 64",
+        "At most 197 bytes.",
+        "A whole path, beginning with a slash, or empty.",
+    ):
+        assert words in page.text("dialog")
+    wrong = [field.accessible_name for field in page.find_all("dialog [aria-invalid=true]")]
+    assert wrong == ["Id", "Label", "Local nodes", "Models folder"]
     assert stand_in.requests == []
+    page.fill(page.field("Models folder"), Keys.BACKSPACE)
     page.fill(page.field("Id"), "desk")
-    page.field("Label").send_keys("My desk")
+    page.fill(label, "My desk")
     page.fill(nodes, "2", Keys.ENTER)
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.requests == [
@@ -206,8 +216,11 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     page.fill(page.field("Local nodes"), "0")
     page.wait_text("dialog", "A whole number from 1 to 64")
     page.press("Add a machine", "dialog")
-    page.press("Add cluster", "dialog")
+    page.press("Test minis-1", "dialog")
     page.wait_text("dialog", "A host's name or address.")
+    page.press("Add cluster", "dialog")
+    page.wait("the field", lambda: page.focused() == "Host")
+    assert not stand_in.orders, "nothing is asked while the description is wrong"
     page.field("Host").send_keys("mini-a.lan")
     refused = {"detail": "Permission denied; run: ssh-copy-id mini-a.lan"}
     stand_in.answers[("POST", "/admin/nodes/test")] = (422, refused, 0)
@@ -283,6 +296,11 @@ def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand
     stand_in.show(cluster(pools=[pool()]))
     page.wait_pills(ALIAS, "replica · batch")
     assert "not a GGUF file" in page.text(".notice")
+    page.click("a[href='#/chat']")
+    page.wait("another page", lambda: page.find_all("main[data-page=chat]"))
+    assert "not a GGUF file" in page.text(".notice")
+    page.press("Copy this error")
+    page.wait_text(".notice", "Copied")
     page.press("Dismiss")
     page.wait("no notice", lambda: not page.find_all(".notice"))
 
@@ -366,6 +384,25 @@ def test_keyboard_alone_adds_loads_looks_and_unloads(page, stand_in):
     assert stand_in.orders[-1] == ("POST", "/admin/clusters/desk/unload", {"alias": ALIAS})
 
 
+def test_keyboard_is_led_to_the_first_wrong_value_and_back_to_the_button(page, stand_in):
+    stand_in.show(cluster())
+    page.open(stand_in.url)
+    page.press("Load a model", ".cluster-head")
+    page.field("Alias").send_keys("Not good")
+    page.tab_to("Load")
+    page.keys(Keys.ENTER)
+    page.wait("the first wrong field", lambda: page.focused() == "Model")
+    page.keys("/models/none.gguf")
+    alias = page.field("Alias")
+    page.fill(alias, "mine")
+    refused = (422, {"detail": "local-1 has no file '/models/none.gguf'"}, 0.5)
+    stand_in.answers[("POST", "/admin/clusters/local/load")] = refused
+    page.tab_to("Load")
+    page.keys(Keys.ENTER)
+    page.wait_text("dialog .refusal", "local-1 has no file")
+    page.wait("the button", lambda: page.focused() == "Load")
+
+
 def test_theme_follows_the_system_until_it_is_chosen(page, stand_in):
     def background():
         return page.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
@@ -396,6 +433,44 @@ def test_nothing_is_wider_than_the_window(page, stand_in, width):
     page.open(stand_in.url)
     page.wait("the long pool", lambda: page.find_all(f'[data-pool="{long}"] .replica'))
     assert page.overflow() == 0
+
+
+LIES_ON_ANOTHER = """
+const names = ['.replica-who strong', '.replica-state', '.hull', '.replica-work .num',
+  '.replica-rate .wake', '.replica-rate small', '.replica-note', '.replica-manage'];
+const found = [];
+for (const line of document.querySelectorAll('.replica')) {
+  const boxes = names
+    .map((name) => [name, line.querySelector(name)?.getBoundingClientRect()])
+    .filter(([, box]) => box && box.width > 0);
+  for (const [a, one] of boxes) for (const [b, other] of boxes) {
+    const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+    const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+    if (a < b && wide > 1 && high > 1) found.push(`${line.dataset.replica}: ${a} and ${b}`);
+  }
+}
+return found;
+"""
+WIDTHS_OF_SPARKLINES = """
+return [...document.querySelectorAll('.replica-rate .wake')].map((w) => w.getBoundingClientRect().width)
+"""
+
+
+def test_replica_line_shows_all_of_it_at_every_width(page, stand_in):
+    few = [
+        replica(0, busy_count=9, tokens_per_s=120.4, restarts=2),
+        replica(1, live=False, state="waiting", next_retry_in_s=90, last_error="killed by signal 9"),
+    ]
+    many = [replica(index, busy_count=40, tokens_per_s=987.6) for index in range(2)]
+    stand_in.show(cluster(pools=[pool(replicas=few), pool("many", many, batch_size=64)]))
+    page.open(stand_in.url)
+    page.wait("all replicas", lambda: len(page.find_all(".replica")) == 4)
+    for width in (360, 480, 560, 600, 640, 680, 760, 840, 900, 930, 1000, 1100, 1360, 2560):
+        page.size(width, 900)
+        drawn = page.driver.execute_script(WIDTHS_OF_SPARKLINES)
+        assert len(drawn) == 3 and min(drawn) >= 40, (width, drawn)
+        assert page.driver.execute_script(LIES_ON_ANOTHER) == [], width
+        assert page.overflow() == 0, width
 
 
 @pytest.mark.parametrize("dark", [False, True])

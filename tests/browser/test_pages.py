@@ -60,6 +60,29 @@ def test_every_page_is_accessible_and_fits_from_a_telephone_to_a_wall(page, stan
     for width in (360, 700, 2560):
         page.size(width, 900, dark)
         assert page.overflow() == 0, width
+        if width == 360:
+            assert page.complaints_of_axe() == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_asks_again_while_the_stream_tells(page, stand_in, name):
+    def out():
+        fleet = busy_fleet()
+        for shown in fleet:
+            for one in shown["pools"]:
+                one["replicas_live"] = 0
+        return fleet
+
+    fill(page, stand_in, name)
+    stand_in.show(*out())
+    page.wait_text(".health", "no replica live")
+    asked = list(stand_in.requests)
+    for second in range(5):
+        stand_in.show(*busy_fleet(second))
+        page.wait_text(".health", "degraded")
+        stand_in.show(*out())
+        page.wait_text(".health", "no replica live")
+    assert stand_in.requests == asked
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -122,6 +145,23 @@ def test_charts_show_one_pools_replicas(page, stand_in):
     page.wait_text(".chart-legend", "271", timeout=5)
 
 
+def test_each_of_many_replicas_can_be_drawn(page, stand_in):
+    answers.everything(stand_in)
+    stand_in.show(cluster(pools=[pool()]))
+    stand_in.history = []
+    nodes = [f"rack-{number}" for number in range(8)]
+    stand_in.answers[("GET", "/admin/history")] = answers.history(ALIAS, nodes=nodes)
+    go(page, stand_in, "live")
+    page.press("Replicas")
+    page.wait_text('[data-part="not-drawn"]', "The first 6 of 8 are drawn")
+    shown = page.field("Replicas shown", ".page-head")
+    shown.send_keys("rack-7")
+    page.wait("that one", lambda: not page.find_all('[data-part="not-drawn"]'))
+    page.wait_text(".chart:nth-child(2) .chart-legend", "p50")
+    assert shown.get_attribute("value") == "rack-7"
+    assert page.complaints_of_axe() == []
+
+
 def test_request_is_cancelled_and_its_timeline_opens(page, stand_in):
     stand_in.show(cluster(pools=[pool()]))
     answers.everything(stand_in)
@@ -162,7 +202,7 @@ def test_a_sessions_home_is_forgotten_after_asking(page, stand_in):
     go(page, stand_in, "live")
     page.press("Forget 00c0ffee00c0ffee")
     page.wait_text("dialog", "A request of it that runs goes on")
-    assert stand_in.orders == []
+    assert stand_in.orders == [] and page.complaints_of_axe() == []
     page.press("Forget", "dialog")
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
     assert stand_in.orders == [("DELETE", "/admin/sessions/00c0ffee00c0ffee", {})]
@@ -328,6 +368,24 @@ def test_first_load_is_small_and_nothing_comes_from_elsewhere():
         file.read_text() for file in files if file.suffix == ".css"
     )
     assert not re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", words)
+
+
+def test_every_page_of_the_real_server_is_whole_and_comes_from_it_alone(page, server):
+    server.load(nodes=2)
+    for name in PAGES:
+        go(page, server, name)
+        page.wait("it is whole", lambda: not re.search("(Asking|Looking on the nodes|Reading)…", page.text("main")))
+        assert not page.find_all(".unavailable, main [role=alert], .banner"), page.text("main")
+        assert page.complaints_of_axe() == [], name
+        page.screenshots(f"real-{name}")
+        for width in (360, 2560):
+            page.size(width, 900)
+            assert page.overflow() == 0, (name, width)
+        page.size(1360, 860)
+    loaded = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
+    names = page.driver.execute_script(loaded)
+    assert any(name.endswith(".js") for name in names)
+    assert [name for name in names if not name.startswith(f"{server.url}/")] == []
 
 
 def test_charts_and_bench_of_the_real_server(page, server):

@@ -1,9 +1,11 @@
 """The operator's first ten minutes in a real browser, against the real server and the real model."""
 
 import os
+import re
 import signal
 
 from selenium.webdriver.common.keys import Keys
+from slow import slow_runners
 from support import ALIAS, MODEL, Server, Stream
 
 ROW = f'[data-pool="{ALIAS}"]'
@@ -34,6 +36,14 @@ def test_add_load_work_kill_heal_and_unload(page, server):
         and page.text(f'{ROW} [data-part="tokens-per-s"]') != "0 tokens/s",
     )
     page.screenshots("pool-at-work")
+    for node in ("desk-1", "desk-2"):
+        line = f'[data-replica="{node}"]'
+        page.wait_text(f"{line} .replica-note", "first token", timeout=20)
+        assert re.search(r"first token \d+ ms · [\d.]+ [MG]B memory", page.text(f"{line} .replica-note"))
+        assert page.text(f"{line} .replica-state") == "ready"
+        assert re.fullmatch(r"[0-8]/8( \+\d+)?", page.text(f"{line} .replica-work"))
+        assert page.find_all(f"{line} .replica-rate .wake-line")
+        assert page.text(f"{line} .replica-rate").endswith("tokens/s")
     for stream in streams:
         stream.end()
     page.wait_text(f'{ROW} [data-part="in-flight"]', "0 in flight")
@@ -48,6 +58,9 @@ def test_add_load_work_kill_heal_and_unload(page, server):
     page.wait_text(f"{ROW} .tip-box", f"{node} is out: ")
     page.wait_text(f"{ROW} .tip-box", "attempt")
     page.wait_text(f"{ROW} .tip-box", "next try in")
+    said = page.text(f"{ROW} .tip-box")
+    assert "SIGKILL" in said
+    page.wait("the countdown to run", lambda: page.text(f"{ROW} .tip-box") != said, timeout=4)
     page.screenshots("replica-out")
     page.wait_pills(ALIAS, "replica · batch", timeout=60)
     assert killed not in server.runners()
@@ -57,6 +70,25 @@ def test_add_load_work_kill_heal_and_unload(page, server):
     page.press("Unload", "dialog")
     page.wait_text('[data-cluster="desk"] .empty', "Nothing is loaded", timeout=30)
     assert not server.runners()
+
+
+def test_load_shows_what_each_node_has_loaded(page, server):
+    server.put_cluster(2)
+    page.open(server.url)
+    page.press("Load a model", ".cluster-head")
+    page.field("Model").send_keys(str(MODEL))
+    progress = re.compile(r"local-2 [\d.]+ [kM]?B of [\d.]+ MB (?:[\d.]+ [kMG]?B/s|–) ")
+    with slow_runners(server):
+        page.press("Load", "dialog")
+        page.wait(
+            "its bytes and their rate",
+            lambda: progress.match(page.text(".load-node:nth-child(2)"))
+            and page.find(".load-node .bar").get_attribute("aria-valuenow"),
+            timeout=60,
+        )
+        page.screenshots("loader-real")
+    page.wait_pills(ALIAS, "replica · batch", timeout=60)
+    assert not page.find_all(".loader, dialog")
 
 
 def test_load_that_fails_says_why_in_the_servers_words(page, server):

@@ -175,6 +175,31 @@ def test_what_one_key_asked_does_not_show_to_another(server):
     assert max(cached(team[1]) for _ in range(4)) > 300
 
 
+def test_who_counts_much_holds_up_nobody_elses_counting(server):
+    flood, other = make_key(server, "flood"), make_key(server, "other")
+    long = {"model": ALIAS, "messages": [{"role": "user", "content": "word " * 8_000}]}
+    ended = []
+
+    def count():
+        ended.append(server.call("POST", "/v1/messages/count_tokens", long, {"x-api-key": flood["secret"]}, 120)[0])
+
+    def under_way():
+        return next(key["in_flight"] for key in server.get_json("/admin/keys")["keys"] if key["id"] == flood["id"])
+
+    threads = [threading.Thread(target=count, daemon=True) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    wait_until("all of them are there", lambda: len(ended) + under_way() >= 200)
+    before = len(ended)
+    status, _, text = server.call("POST", "/tokenize", {"model": ALIAS, "content": "x"}, {"x-api-key": other["secret"]})
+    meanwhile = len(ended) - before
+    for thread in threads:
+        thread.join(120)
+    assert status == 200 and set(ended) == {200}, text
+    assert before < 150, "else there was nothing to be held up by"
+    assert meanwhile < (200 - before) / 2, f"{meanwhile} of {200 - before} came first"
+
+
 def test_ones_own_requests_are_ones_own(server):
     mine, theirs = make_key(server, "mine"), make_key(server, "theirs")
     raw = with_key(server, mine).chat.completions.with_raw_response.create(
@@ -340,6 +365,42 @@ def test_a_key_that_ends_while_a_body_comes_opens_nothing(quick, path, how):
         changed = {"name": key["name"], "expires_unix_s": int(time.time()) - 1}
         assert quick.admin("PUT", f"/keys/{key['id']}", changed)[0] == 200
     assert sent.rest() == 401
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory):
+    """One replica that makes one answer at a time, 10 ms a token."""
+    server = Server(tmp_path_factory.mktemp("narrow"), environment={"FLOTILLA_SYNTHETIC_STEP_US": "10000"})
+    try:
+        server.load(nodes=1, model="synthetic", batch=False)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("change, status", [
+    ("taken back", 401), ({"expires_unix_s": 1}, 401), ({"models": ["something-else"]}, 404), ({"weight": 2}, 200)], ids=str)
+def test_who_waits_is_looked_at_again_when_it_is_their_turn(narrow, path, change, status):
+    inside, key = (make_key(narrow, f"{name}-{secrets.token_hex(4)}") for name in ("inside", "waits"))
+    connection = narrow.connection()
+    endless = {"model": "synthetic", "stream": True, "max_tokens": 5000, "ignore_eos": True, "messages": [HELLO]}
+    connection.request("POST", "/v1/chat/completions", json.dumps(endless),
+                       {"Content-Type": "application/json", "x-api-key": inside["secret"]})
+    assert connection.getresponse().read(20)
+    body = {"model": "synthetic", "max_tokens": 2, "messages": [HELLO]}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(narrow.call, "POST", path, body, {"x-api-key": key["secret"]})
+        wait_until("it waits", lambda: narrow.pool("synthetic")["queue_depth"] == 1)
+        if change == "taken back":
+            assert narrow.admin("DELETE", f"/keys/{key['id']}")[0] == 204
+        else:
+            assert narrow.admin("PUT", f"/keys/{key['id']}", {"name": key["name"]} | change)[0] == 200
+        assert not asked.done()
+        connection.close()
+        answered, _, text = asked.result(60)
+    assert answered == status, text
+    wait_until("its place is free", lambda: narrow.pool("synthetic")["in_flight"] == 0)
 
 
 def test_a_name_goes_to_one_key(quick):

@@ -13,6 +13,9 @@ def test_from_nothing_to_a_pool_and_back(start):
     assert (added.returncode, added.stdout) == (0, "cluster local: 2 nodes\n")
     listed = server.command("cluster", "list").stdout
     assert "local-1" in listed and "local-2" in listed
+    assert server.command("model", "list", "local").returncode == 0
+    unknown = server.command("model", "list", "none")
+    assert (unknown.returncode, unknown.stderr) == (1, 'flotilla: there is no cluster "none"\n')
 
     loaded = server.command("load", "local", MODEL, "--batch")
     assert loaded.returncode == 0, loaded.stderr

@@ -68,12 +68,13 @@ ROUTES = {
 KINDS = {
     "/v1/chat/completions": {
         "messages[developer]", "messages[system]", "messages[user]", "messages[assistant]", "messages[tool]", "content[text]",
-        "content[refusal]", "tool_calls[function]", "tools[function]", "tool_choice[function]", "response_format[text]",
+        "content[refusal]", "tool_calls[function]", "tools[function]", "tool_choice[function]", "tool_choice[allowed_tools]",
+        "response_format[text]",
         "response_format[json_object]", "response_format[json_schema]"},
     "/v1/responses": {
         "input[message]", "input[function_call]", "input[function_call_output]", "input[reasoning]", "content[input_text]",
         "content[output_text]", "content[refusal]", "content[reasoning_text]", "summary[summary_text]", "output[input_text]",
-        "caller[direct]", "tools[function]", "tool_choice[function]", "format[text]", "format[json_object]",
+        "caller[direct]", "tools[function]", "tool_choice[function]", "tool_choice[allowed_tools]", "format[text]", "format[json_object]",
         "format[json_schema]"},
     "/v1/messages": {
         "messages[system]", "messages[user]", "messages[assistant]", "system[text]", "messages[system].content[text]",
@@ -118,11 +119,15 @@ ECHOED = {
 SAMPLES = {
     "/v1/chat/completions": {
         "response_format[json_schema]": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}},
-        "tool_choice[function]": {"type": "function", "function": {"name": "weather"}}},
+        "tool_choice[function]": {"type": "function", "function": {"name": "weather"}},
+        "tool_choice[allowed_tools]": {"type": "allowed_tools", "allowed_tools": {
+            "mode": "auto", "tools": [{"type": "function", "function": {"name": "weather"}}]}}},
     "/v1/responses": {
         "input[message].content[output_text]": {"type": "output_text", "text": "Let me see."},
         "text.format[json_schema]": {"type": "json_schema", "name": "x", "schema": SCHEMA},
-        "tool_choice[function]": {"type": "function", "name": "weather"}},
+        "tool_choice[function]": {"type": "function", "name": "weather"},
+        "tool_choice[allowed_tools]": {"type": "allowed_tools", "mode": "auto",
+                                       "tools": [{"type": "function", "name": "weather"}]}},
     "/v1/messages": {
         "messages[user].content[tool_result]": {"type": "tool_result", "tool_use_id": "t1",
                                                     "content": [{"type": "text", "text": "sun"}]},

@@ -122,8 +122,9 @@ def test_health_is_open(shared, path):
     assert shared.call("GET", path, headers={"Host": "elsewhere"})[0] == 200
 
 
-def test_another_address_needs_a_token(tmp_path):
-    done = run_command("serve", "--host", "0.0.0.0", "--port", 0, "--state", tmp_path, timeout=20)
+@pytest.mark.parametrize("leave", [[], ["--allow-anonymous"]], ids=str)
+def test_another_address_needs_a_token(tmp_path, leave):
+    done = run_command("serve", "--host", "0.0.0.0", *leave, "--port", 0, "--state", tmp_path, timeout=20)
     assert done.returncode == 1
     assert "--admin-token-file" in done.stderr
 
@@ -203,6 +204,21 @@ def test_a_token_that_others_can_read_is_told_of(guarded, start, tmp_path):
     modes = {file.name: oct(file.stat().st_mode & 0o777) for file in server.state.iterdir() if file.is_file()}
     assert set(modes) >= {"state.db", "state.db-wal", "state-id"}
     assert {name: mode for name, mode in modes.items() if int(mode, 8) & 0o077} == {}
+
+
+def test_a_token_file_that_the_environment_names_is_named_to_nothing_below(start, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
+    server = start(Server, environment={"FLOTILLA_ADMIN_TOKEN_FILE": str(token)})
+    assert server.call("GET", "/admin/clusters")[0] == 401
+    server.headers = {"Authorization": f"Bearer {TOKEN}"}
+    server.load(nodes=1, model="synthetic")
+    pids = [*children_of_all()[server.pid], *server.runners()]
+    assert len(pids) >= 2
+    for pid in pids:
+        environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"PATH=" in environment and b"ADMIN_TOKEN" not in environment, command_line(pid)
 
 
 @pytest.mark.parametrize("file, folder, culprit", [(0o660, 0o755, "token"), (0o602, 0o755, "token"), (0o600, 0o775, "kept")])

@@ -1,3 +1,5 @@
+import json
+
 import openai
 import pytest
 
@@ -87,6 +89,37 @@ def test_what_was_not_stored_is_not_there(place):
     assert caught.value.param == "previous_response_id"
 
 
+def test_an_item_of_an_earlier_response_is_named_by_its_id(place):
+    asked, more = {"role": "user", "content": "My name is Ada."}, {"role": "user", "content": "What is my name?"}
+    first = respond(place, [asked])
+    said = {"role": "assistant", "content": [{"type": "output_text", "text": first.output_text}], "type": "message"}
+    reference = {"type": "item_reference", "id": first.output[0].id}
+    named, written = respond(place, [asked, reference, more]), respond(place, [asked, said, more])
+    assert named.usage.input_tokens == written.usage.input_tokens
+    assert named.output_text == written.output_text
+    listed = place.sdk().responses.input_items.list(named.id, order="asc").data
+    assert listed[1].id == first.output[0].id and listed[1].content[0].text == first.output_text
+    last = list(respond(place, [asked, reference, more], stream=True))[-1].response
+    assert last.output_text == named.output_text
+    place.sdk().responses.delete(first.id)
+    with pytest.raises(openai.BadRequestError) as caught:
+        respond(place, [asked, reference, more])
+    assert caught.value.param == "input[1].id" and caught.value.code == "item_not_found"
+
+
+def test_allowed_tools_are_the_only_ones_that_are_called(place):
+    tools = [{"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}}
+             for name in ("get_time", "get_date")]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "get_date"}]}
+    response = respond(place, "What time is it?", tools=tools, tool_choice=choice, max_output_tokens=100)
+    assert [item.name for item in response.output if item.type == "function_call"] == ["get_date"]
+    assert response.tool_choice.type == "allowed_tools" and len(response.tools) == 2
+    choice["tools"].append({"type": "function", "name": "nobody"})
+    with pytest.raises(openai.BadRequestError) as caught:
+        respond(place, tools=tools, tool_choice=choice)
+    assert caught.value.param == "tool_choice.tools[1]"
+
+
 @pytest.mark.parametrize("options, named", [
     ({"background": True}, "background"),
     ({"truncation": "auto"}, "truncation"),
@@ -107,6 +140,11 @@ def test_other_clients_responses_are_nobodys_business(shared):
     connection.source_address = ("127.0.0.2", 0)
     connection.request("GET", f"/v1/responses/{first.id}")
     assert connection.getresponse().status == 404
+    connection = shared.connection()
+    connection.source_address = ("127.0.0.2", 0)
+    connection.request("POST", "/v1/responses", json.dumps({
+        "model": ALIAS, "input": [{"type": "item_reference", "id": first.output[0].id}]}), {"Content-Type": "application/json"})
+    assert connection.getresponse().status == 400
 
 
 def test_input_items_come_in_pages_newest_first(place):

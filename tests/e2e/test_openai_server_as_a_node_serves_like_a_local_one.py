@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 
@@ -5,6 +6,7 @@ import anthropic
 import openai
 import pytest
 
+from other_engine import Answers, Engine
 from support import ALIAS, MODEL, Runner, Server, Stream, ask, wait_until
 
 
@@ -73,6 +75,26 @@ def test_one_that_comes_back_with_another_url_is_asked_there(start, runner):
     server.wait_live(2)
     streams = [Stream(server.sdk(), f"Story {number}", max_tokens=30) for number in range(8)]
     assert {stream.end().served["node"] for stream in streams} == {"far", "near"}
+
+
+class WantsKey(Answers):
+    def answer(self, body):
+        self.server.told.add(self.headers["Authorization"])
+        self.stream(["aye"])
+
+
+def test_it_is_asked_with_its_own_key_which_is_shown_to_nobody(start):
+    engine = Engine(WantsKey)
+    engine.told = set()
+    with engine:
+        server = start(Server)
+        server.load(nodes=[{"id": "far", "transport": "http", "url": engine.url, "api_key": "of-the-engine-4711"}],
+                    model="any", alias="pool", batch=False)
+        assert ask(server.sdk(api_key="of-the-client"), model="pool").choices[0].message.content == "aye"
+    assert engine.told == {"Bearer of-the-engine-4711"}
+    for path in ("/admin/clusters/local", "/admin/nodes", "/admin/clusters/local/status", "/admin/events"):
+        assert "4711" not in json.dumps(server.get_json(path)), path
+    assert "4711" not in server.log()
 
 
 def test_mixed_with_local_nodes(start, runner):

@@ -1,12 +1,12 @@
 """An engine that is not ours has one cache for all keys. The engine here is the test's own: it says of each prompt
 that most of its tokens were cached, by every name that is known of engines."""
 
-import http.server
+import contextlib
 import json
-import threading
 
 import pytest
 
+from other_engine import Answers, Engine
 from support import Server
 
 PROMPT, HAD = 9_000_000, 7_654_321  # no number that stands in an answer by chance
@@ -15,67 +15,40 @@ USAGE = {"prompt_tokens": PROMPT, "completion_tokens": 1, "total_tokens": PROMPT
          "prompt_tokens_details": {"cached_tokens": HAD}}
 
 
-class Engine(http.server.ThreadingHTTPServer):
-    """`owner`: what its list of models says; `bodies`: what it was asked, but for probes."""
+class Counts(Answers):
+    """The engine's `owner` is what its list of models says; `bodies`: what it was asked, but for probes."""
 
-    daemon_threads = True
+    def models(self):
+        return [{"id": "m", "owned_by": self.server.owner}]
 
-    def __init__(self, owner):
-        self.owner, self.bodies = owner, []
-        super().__init__(("127.0.0.1", 0), Answers)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.answer("application/json", json.dumps({"data": [{"id": "m", "owned_by": self.server.owner}]}))
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def answer(self, body):
         if self.path.endswith("/embeddings"):
-            return self.answer("application/json", json.dumps({
-                "object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [1.0]}],
-                "usage": USAGE}))
+            return self.whole({"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [1.0]}],
+                               "usage": USAGE})
         if "secret plan" in json.dumps(body):
             self.server.bodies.append(body)
-        chunks = ({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "aye"}}]} | CACHED,
-                  {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": USAGE}]} | CACHED,
-                  {"choices": [], "usage": USAGE} | CACHED)
-        self.answer("text/event-stream",
-                    "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n")
-
-    def answer(self, kind, text):
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_):
-        pass
+        self.begin("text/event-stream")
+        self.chunk({"role": "assistant", "content": "aye"}, **CACHED)
+        self.event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": USAGE}]} | CACHED)
+        self.event({"choices": [], "usage": USAGE} | CACHED)
+        self.done()
 
 
 @pytest.fixture
 def serve(start):
     """serve(owner, ...): a server with such an engine, and the engine."""
-    engines = []
+    with contextlib.ExitStack() as engines:
+        def make(owner, share=None, **options):
+            engine = Engine(Counts)
+            engine.owner, engine.bodies = owner, []
+            engines.enter_context(engine)
+            server = start(Server, **options)
+            load = {} if share is None else {"share_prefixes": share}
+            server.load(nodes=[{"id": "far", "transport": "http", "url": engine.url}], model="any", alias="pool",
+                        batch=False, **load)
+            return server, engine
 
-    def make(owner, share=None, **options):
-        engines.append(Engine(owner))
-        server = start(Server, **options)
-        load = {} if share is None else {"share_prefixes": share}
-        server.load(nodes=[{"id": "far", "transport": "http", "url": engines[-1].url}], model="any", alias="pool",
-                    batch=False, **load)
-        return server, engines[-1]
-
-    yield make
-    for engine in engines:
-        engine.shutdown()
-        engine.server_close()
+        yield make
 
 
 def make_key(server, name, **settings):

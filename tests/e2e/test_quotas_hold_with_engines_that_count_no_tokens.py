@@ -1,72 +1,34 @@
 """The engine here is the test's own: it says one word a token, and never how many tokens there were. Asked for much, it
 waits in the middle of its answer until the test lets it go on."""
 
-import contextlib
-import http.server
-import json
 import threading
 
 import openai
 import pytest
 
+from other_engine import Answers, Engine
 from support import Server, wait_until
 
 MUCH = 1000
 
 
-class Engine(http.server.ThreadingHTTPServer):
-    daemon_threads = True
+class Speaks(Answers):
+    def answer(self, body):
+        self.stream(self.words(body.get("max_tokens") or 1))
 
-    def __init__(self):
-        self.go_on = threading.Event()
-        super().__init__(("127.0.0.1", 0), Answers)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.begin("application/json")
-        self.wfile.write(b'{"data": [{"id": "m"}]}')
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with contextlib.suppress(ConnectionError):  # whoever asked may leave
-            self.speak(body.get("max_tokens") or 1)
-
-    def speak(self, tokens):
-        self.begin("text/event-stream")
-        for number in range(tokens):
-            if tokens == MUCH and number == MUCH // 2:
-                self.wfile.flush()
+    def words(self, count):
+        for number in range(count):
+            if count == MUCH and number == MUCH // 2:
                 self.server.go_on.wait(60)
-            self.say({"content": "word "})
-        self.say({}, "stop")
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def say(self, delta, finish=None):
-        chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-        self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
-
-    def begin(self, kind):
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
+            yield "word "
 
 
 @pytest.fixture
 def engine():
-    engine = Engine()
-    yield engine
-    engine.go_on.set()
-    engine.shutdown()
-    engine.server_close()
+    with Engine(Speaks) as engine:
+        engine.go_on = threading.Event()
+        yield engine
+        engine.go_on.set()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import json
 
+import openai
 import pytest
 
 from support import ALIAS
@@ -43,6 +44,26 @@ def test_required_picks_one_of_several(client):
             check_weather(call.function.arguments)
         else:
             assert call.function.name == "get_time" and json.loads(call.function.arguments) == {}
+
+
+def test_allowed_tools_are_the_only_ones_that_are_called(client):
+    def choice(mode, *tools):
+        return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(tools)}}
+
+    for seed in range(3):
+        answer = client.chat.completions.create(**ASK | {"tools": [CLOCK, WEATHER], "tool_choice": choice("required", NAMED),
+                                                         "seed": seed})
+        (call,) = answer.choices[0].message.tool_calls
+        assert call.function.name == "get_weather"
+        check_weather(call.function.arguments)
+    one = client.chat.completions.create(**ASK | {"tools": [WEATHER], "max_tokens": 20})
+    free = client.chat.completions.create(**ASK | {"tools": [CLOCK, WEATHER], "max_tokens": 20,
+                                                   "tool_choice": choice("auto", NAMED)})
+    assert free.usage.prompt_tokens == one.usage.prompt_tokens, "the model knows of no other"
+    assert free.choices[0].message.content == one.choices[0].message.content
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(**ASK | {"tools": [CLOCK], "tool_choice": choice("auto", NAMED)})
+    assert caught.value.param == "tool_choice.allowed_tools.tools[0]"
 
 
 def test_arguments_stream(client):

@@ -1,25 +1,8 @@
 import os
-import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
-from support import ALIAS, ROOT, Server, wait_until
-
-PACKAGE = ROOT / "tests/typescript"
-
-
-@pytest.fixture(scope="session")
-def sdks(tmp_path_factory):
-    """A folder with the pinned SDKs and our scripts."""
-    folder = tmp_path_factory.mktemp("typescript")
-    for name in ("package.json", "package-lock.json", "sdks.test.mjs", "retries.test.mjs"):
-        shutil.copy(PACKAGE / name, folder)
-    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--omit=peer"],
-                          cwd=folder, text=True, capture_output=True, timeout=150, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+from support import ALIAS, Server, wait_until
 
 
 def test_sdks(place, sdks):

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import urllib.request
 
 import pytest
 
@@ -69,6 +70,19 @@ def folder(tmp_path_factory):
 def streams(server, count, alias=ALIAS, **options):
     return [Stream(server.sdk(), f"Number {number}: tell me about the sea", model=alias, **options)
             for number in range(count)]
+
+
+def port_of(pid):
+    words = command_line(pid)
+    return int(words[words.index("--port") + 1])
+
+
+def page_allowed(pid, origin="http://elsewhere.example"):
+    """Which pages the engine lets ask it, when a browser asks for one from `origin`."""
+    asked = urllib.request.Request(f"http://127.0.0.1:{port_of(pid)}/v1/chat/completions", method="OPTIONS",
+                                   headers={"Origin": origin, "Access-Control-Request-Method": "POST"})
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return answer.headers.get("Access-Control-Allow-Origin")
 
 
 def stopped(pids):

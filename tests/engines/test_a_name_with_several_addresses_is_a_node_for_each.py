@@ -158,3 +158,23 @@ def test_a_name_of_one_address_is_the_node_itself(start, names, engines):
     server.load(nodes=[{"id": "gpu", "transport": "http", "url": f"http://{NAME}:{engines.port}/v1"}], model="any",
                 alias="pool", batch=False)
     assert nodes(server) == {"gpu": True}
+
+
+def test_other_addresses_all_at_once_take_over_and_have_the_places_of_those_that_went(start, names, engines):
+    for number in range(2, 6):
+        engines(f"127.0.0.{number}")
+    old, new = ["127.0.0.2", "127.0.0.3"], ["127.0.0.4", "127.0.0.5"]
+    names.addresses = old
+    server = start(Server)
+    server.load(nodes=[{"id": "gpu", "transport": "http", "url": f"http://{NAME}:{engines.port}/v1"}], model="any",
+                alias="pool", batch=False)
+    streams = [Stream(server.sdk(), f"Number {number}", model="pool") for number in range(4)]
+    wait_until("two wait", lambda: server.pool("pool")["queue_depth"] == 2)
+    names.addresses = new
+    assert {stream.end().served["node"] for stream in streams} == {
+        "gpu-" + address.replace(".", "-") for address in old + new}
+    wait_until("the old ones are gone", lambda: nodes(server) == {"gpu-127-0-0-4": True, "gpu-127-0-0-5": True}, 20)
+
+    names.addresses = old
+    wait_until("they are back", lambda: nodes(server) == {"gpu-127-0-0-2": True, "gpu-127-0-0-3": True}, 20)
+    assert sorted(replica["index"] for replica in server.replicas("pool")) == [0, 1]

@@ -1,11 +1,10 @@
-import json
 import os
 import signal
 
 import openai
 import pytest
 
-from conftest import stopped, streams, wait_gone
+from conftest import page_allowed, port_of, stopped, streams, wait_gone
 from support import ALIAS, MODEL, Stream, ask, wait_until
 
 ENGINE = {"engine": "llama-server", "context": 1024, "batch_size": 4}
@@ -30,6 +29,7 @@ def test_it_answers_as_our_own_do(llama):
     entry = server.get_json(f"/v1/models/{ALIAS}")["x_flotilla"]
     assert entry["engines"] == ["llama-server"] and entry["lacks"] == ["repetition_penalty"]
     assert entry["supports_tools"] and entry["batch"]
+    assert page_allowed(server.engines(llama.program)[0]) not in ("*", "http://elsewhere.example")
     with pytest.raises(openai.BadRequestError) as caught:
         ask(server.sdk(), extra_body={"repetition_penalty": 1.2})
     assert caught.value.param == "repetition_penalty" and "llama-server" in caught.value.message
@@ -169,23 +169,18 @@ def test_it_outlives_a_server_that_is_started_anew(llama):
 def test_one_of_ours_and_one_of_theirs_serve_one_alias(llama, start):
     theirs = llama()
     theirs.load(nodes=1, **ENGINE)
-    port = int(theirs.engines(llama.program) and _port_of(theirs.engines(llama.program)[0]))
+    (engine,) = theirs.engines(llama.program)
     server = start(type(theirs), {})
-    server.load(nodes=[{"id": "ours"}, {"id": "theirs", "transport": "http", "url": f"http://127.0.0.1:{port}"}],
+    server.load(nodes=[{"id": "ours"}, {"id": "theirs", "transport": "http", "url": f"http://127.0.0.1:{port_of(engine)}"}],
                 context=1024, batch_size=4)
     status = {replica["node"]: replica for replica in server.replicas()}
     assert status["ours"]["engine"] is None and status["theirs"]["engine"] == "llama-server"
     served = {stream.end().served["node"] for stream in streams(server, 8, max_tokens=30)}
     assert served == {"ours", "theirs"}
-    os.kill(theirs.engines(llama.program)[0], signal.SIGKILL)
+    assert server.get_json(f"/v1/models/{ALIAS}")["x_flotilla"]["lacks"] == ["repetition_penalty"]
+    os.kill(engine, signal.SIGKILL)
     for stream in streams(server, 4, max_tokens=10):
-        assert stream.end().finish
+        assert stream.end().served["node"] == "ours"
+    server.wait_live(1)
     entry = server.get_json(f"/v1/models/{ALIAS}")["x_flotilla"]
-    assert json.dumps(entry["lacks"])
-
-
-def _port_of(pid):
-    from support import command_line
-
-    words = command_line(pid)
-    return words[words.index("--port") + 1]
+    assert entry["lacks"] == [] and entry["engines"] == []

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from checkpoint import make_checkpoint
-from conftest import FAKE, Pool, stopped, streams, wait_gone
+from conftest import FAKE, Pool, page_allowed, stopped, streams, wait_gone
 from support import Stream, ask, wait_until
 
 ALIAS = "tiny-random"
@@ -52,8 +52,8 @@ def test_it_answers_as_our_own_do(mlx, folder):
         with pytest.raises(openai.BadRequestError) as caught:
             ask(server.sdk(), model=ALIAS, **{field: value})
         assert caught.value.param == field and "mlx" in caught.value.message
-    # The model that it has loaded stays loaded: no request names another.
-    assert len(server.engines("mlx_lm.server")) == 1
+    (engine,) = server.engines("mlx_lm.server")
+    assert page_allowed(engine) not in ("*", "http://elsewhere.example")
 
 
 def test_killed_hung_and_restarted_under_load(mlx, folder):
@@ -129,6 +129,23 @@ def test_one_that_fails_two_at_once_is_no_batch(start, folder):
     assert pool["batch"] is False and pool["batch_size"] == 1
     for stream in streams(server, 5, alias=ALIAS):
         assert stream.end().text == "aye"
+
+
+def test_it_runs_in_the_folder_that_its_description_names(start, folder):
+    server = start(Pool, {"here": f"{{command: [{sys.executable}, {FAKE.name}, '{{port}}'], cwd: {FAKE.parent}}}"})
+    server.load(nodes=1, model=str(folder), engine="here", batch=False)
+    (engine,) = server.engines(FAKE.name)
+    assert os.readlink(f"/proc/{engine}/cwd") == str(FAKE.parent)
+
+
+def test_one_whose_port_another_program_took_is_started_at_another_port_before_the_load_is_answered(
+        start, folder, tmp_path):
+    script = (f'mkdir {tmp_path}/unlucky && echo "bind: address already in use" >&2 && exit 1;'
+              f' exec {sys.executable} {FAKE} {{port}}')
+    server = start(Pool, {"unlucky": f"{{command: [sh, -c, '{script}']}}"})
+    server.load(nodes=1, model=str(folder), engine="unlucky", batch=False)
+    assert "another program took 127.0.0.1:" in server.log()
+    assert Stream(server.sdk(), "Hello", model=ALIAS).end().text == "aye"
 
 
 def test_it_is_started_for_as_many_as_a_runner_would_be(start, folder):

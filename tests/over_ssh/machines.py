@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -57,6 +58,9 @@ class Machine:
         self.models = self.folder / "models"
         self.models.mkdir()
         self.sshd = self.group = None
+        self.sshd_settings = ""  # more lines of its sshd_config
+        self.agent_socket = None
+        self.holders = []
         run("ip", "netns", "add", self.space)
         run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", self.space)
         run("ip", "addr", "add", f"{self.here}/30", "dev", self.cable)
@@ -74,6 +78,23 @@ class Machine:
         program.unlink()
         program.write_text(text)
         program.chmod(0o755)
+
+    def hold_with_other_protocol(self, protocol):
+        """Instead of the agent that held its run directory a moment ago, and is gone: one that speaks
+        `protocol`, and is there already when the next one comes."""
+        script = pathlib.Path(__file__).parent / "other_holder.py"
+        lock = self.folder / "state/flotilla/agent/agent.lock"
+        holder = subprocess.Popen(
+            ["nsenter", f"--net=/run/netns/{self.space}", sys.executable, str(script), str(lock), self.agent_socket,
+             str(protocol)], stdin=subprocess.DEVNULL, start_new_session=True)
+        self.holders.append(holder)
+        wait_until("it listens", self.find_agent_socket, 10)
+        return holder
+
+    def find_agent_socket(self):
+        """At which an agent there listens for others; None if none does."""
+        words = self.inside("ss", "-xlH").stdout.split()
+        return next((word for word in words if word.endswith("/agent.sock")), None)
 
     def new_host_key(self):
         for old in self.folder.glob("host_key*"):
@@ -100,6 +121,7 @@ PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/usr/bin:/bin
+{self.sshd_settings}
 """)
         pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "sshd.log").open("ab") as log:
@@ -135,6 +157,11 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
                 os.kill(pid, signal.SIGKILL)
         self.sshd.wait()
 
+    def restart_sshd(self, settings=""):
+        self.end_sshd()
+        self.sshd_settings = settings
+        self.start_sshd()
+
     def power_off(self):
         """Everything on it ends at once and nobody says goodbye."""
         self.cut()
@@ -165,8 +192,9 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if self.sshd:
-            self.sshd.wait()
+        for child in (self.sshd, *self.holders):
+            if child:
+                child.wait()
         run("ip", "link", "del", self.cable, check=False)
         run("ip", "netns", "del", self.space, check=False)
         if self.group:
@@ -179,13 +207,16 @@ SetEnv HOME={self.folder} XDG_STATE_HOME={self.folder}/state PATH={self.bin}:/us
 
 class Proxy:
     """A TCP way to a machine that is slow and breaks: each piece is held back for `delay` seconds and up
-    to `jitter` more, both ways. reset() ends all its connections with an RST."""
+    to `jitter` more, both ways. reset() ends all its connections with an RST; between hold() and let_go()
+    nothing comes through."""
 
     def __init__(self, address, delay, jitter):
         self.address, self.delay, self.jitter = address, delay, jitter
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.sockets = set()
+        self.flows = threading.Event()
+        self.flows.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -218,12 +249,12 @@ class Proxy:
             if not piece:
                 return
 
-    @staticmethod
-    def _deliver(pieces, sink):
+    def _deliver(self, pieces, sink):
         pause = threading.Event()
         while True:
             due, piece = pieces.get()
             pause.wait(max(0.0, due - time.monotonic()))
+            self.flows.wait()
             try:
                 if not piece:
                     sink.shutdown(socket.SHUT_WR)
@@ -231,6 +262,12 @@ class Proxy:
                 sink.sendall(piece)
             except OSError:
                 return
+
+    def hold(self):
+        self.flows.clear()
+
+    def let_go(self):
+        self.flows.set()
 
     def reset(self):
         sockets, self.sockets = self.sockets, set()
@@ -244,6 +281,7 @@ class Proxy:
 
     def close(self):
         self.listener.close()
+        self.let_go()
         self.reset()
 
 

@@ -84,6 +84,18 @@ def test_machine_without_flotilla_gets_ours_and_serves(lab, start):
     wait_state(server, "rack-a", "up")
 
 
+def test_a_platform_of_which_there_is_no_program_is_told_with_what_would_do(lab, start):
+    uname = lab[0].bin / "uname"
+    uname.write_text('#!/bin/sh\ncase "$1" in -s) echo Darwin;; *) echo arm64;; esac\n')
+    uname.chmod(0o755)
+    before = (lab[0].bin / "flotilla").readlink()
+    server = declare(lab, start)
+    refused = server.command("node", "bootstrap", "rack-a")
+    assert refused.returncode == 1 and "node rack-a is macos-arm64" in refused.stderr, refused
+    assert "build it on that machine" in refused.stderr and "flotilla-macos-arm64" in refused.stderr, refused
+    assert (lab[0].bin / "flotilla").readlink() == before, "nothing was copied"
+
+
 def test_runners_of_another_version_that_a_package_left_beside_it_are_not_taken(lab, start):
     place = lab[0].folder / "opt/bin/flotilla"
     beside = lab[0].folder / "opt/lib/flotilla"
@@ -152,6 +164,28 @@ def test_other_protocol_is_down_and_heals_after_the_copy(lab, start):
     wait_state(server, "rack-a", "up")
 
 
+def test_a_holder_of_another_protocol_is_told_so_and_ends_when_its_program_is_replaced(lab, start):
+    before = declare(lab, start)
+    wait_state(before, "rack-a", "up")
+    lab[0].agent_socket = lab[0].find_agent_socket()
+    assert before.stop() == 0
+    wait_until("its agent has ended", lambda: not lab[0].find_agent_socket(), 20)
+    holder = lab[0].hold_with_other_protocol(0)
+    server = declare(lab, start)
+    state = wait_state(server, "rack-a", "down (version)")
+    assert "(version 0.0.0) speaks protocol 0" in state["reason"], state
+    assert "flotilla node bootstrap rack-a" in state["reason"], state
+    wait_state(server, "rack-b", "up")
+    status, answer = server.admin("POST", "/clusters/lab/load", {"model": "synthetic", "batch": True})
+    assert status == 200, answer
+    assert {r["node"]: r["live"] for r in answer["replicas"]} == {"rack-a": False, "rack-b": True}
+    assert holder.poll() is None, "nobody ends what it holds unasked"
+    done = server.command("node", "bootstrap", "rack-a")
+    assert done.returncode == 0, done
+    assert holder.wait(10) == 0
+    wait_until("its replica comes up", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
+
+
 def test_a_node_is_tested_before_it_is_declared(lab, start):
     server = start(Server, environment=lab.environment)
     status, answer = server.admin("POST", "/nodes/test", lab[0].node())
@@ -168,6 +202,7 @@ def test_telemetry_tells_of_the_machine_and_its_runners(lab, start):
     seen = wait_until("numbers", lambda: (lambda t: t["replicas"] and t)(
         server.get_json("/admin/nodes/rack-b/telemetry")), 20)
     assert seen["memory_total_bytes"] > seen["memory_available_bytes"] > 0 and seen["cores"] > 0
+    assert seen["cpu_load"] >= 0 and seen["round_trip_ms"] >= 0
     assert seen["replicas"][0]["rss_bytes"] > 1 << 20 and seen["replicas"][0]["node"] == "rack-b"
     assert [node["node"] for node in server.get_json("/admin/nodes")["nodes"]] == ["rack-a", "rack-b"]
     assert server.admin("GET", "/nodes/nobody/telemetry")[0] == 404

@@ -86,6 +86,25 @@ def test_flotilla_path_that_is_wrong_and_one_that_is_right(lab, start):
     wait_until("it is up", lambda: machines.node_state(server, "box-a")["state"] == "up", 20)
 
 
+def test_an_sshd_that_forwards_no_sockets_fails_its_node_alone(three, start):
+    for machine, setting in zip(three, ("AllowStreamLocalForwarding no", "DisableForwarding yes")):
+        machine.restart_sshd(setting)
+    server = start(Server, environment=three.environment)
+    server.put_cluster(three.nodes(), "lab")
+    status, answer = load(server, "synthetic")
+    assert status == 200, answer
+    replicas = {replica["node"]: replica for replica in answer["replicas"]}
+    assert {name: replica["live"] for name, replica in replicas.items()} == {
+        "box-a": False, "box-b": False, "box-c": True}
+    for name in ("box-a", "box-b"):
+        error = replicas[name]["last_error"]
+        assert f"set AllowStreamLocalForwarding yes in the sshd_config of {name}" in error, error
+        assert "open failed" in error, error
+    for machine in three[:2]:
+        machine.restart_sshd()
+    wait_until("they heal", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
+
+
 def test_host_that_does_not_exist(lab, start):
     reason = down(declare(lab, start, host="no-such-host.invalid"))["reason"]
     assert "no host" in reason
@@ -179,6 +198,26 @@ def test_machine_whose_memory_is_less_decides_and_the_others_serve_without_it(th
     status, answer = load(server, "m.gguf", force=True)
     assert status == 200, answer
     Stream(server.sdk(), "Hello", model="m", max_tokens=8).end()
+
+
+def test_devices_have_the_memory_that_their_tool_tells(lab, start):
+    tool = lab[0].bin / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho '0, big, 98304, 0, 98304, 7, 41, 99.5'\necho '1, tiny, 8, 0, 8, 0, 30, 20'\n")
+    tool.chmod(0o755)
+    shutil.copy(MODEL, lab[0].models / "m.gguf")
+    server = start(Server, environment=lab.environment)
+    server.put_cluster([lab[0].node(id=f"gpu-{device}", devices=[device], models_dir=str(lab[0].models))
+                        for device in (0, 1)], "lab")
+    wait_until("it is up", lambda: machines.node_state(server, "gpu-0")["state"] == "up", 30)
+    seen = wait_until("its tool has been asked", lambda: (lambda t: t["gpus"] and t)(
+        server.get_json("/admin/nodes/gpu-0/telemetry")), 30)
+    assert [(gpu["index"], gpu["name"], gpu["temperature_c"]) for gpu in seen["gpus"]] == [
+        (0, "big", 41), (1, "tiny", 30)]
+    report, row = rows(server, "m.gguf")
+    assert row["gpu-0"]["fits"] and row["gpu-0"]["free_bytes"] == 96 << 30, row
+    assert not row["gpu-1"]["fits"] and row["gpu-1"]["free_bytes"] == 8 << 20 and row["gpu-1"]["fix"], row
+    assert all(one["on_devices"] and one["replicas_here"] == 1 for one in row.values()), row
+    assert report["limiting_node"] == "gpu-1" and not report["fits"]
 
 
 @pytest.mark.parametrize("model", ["../secret.gguf", "/nowhere/m.gguf", "link.gguf", "a b'\".gguf", "-x.gguf",

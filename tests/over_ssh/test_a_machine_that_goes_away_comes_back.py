@@ -1,3 +1,5 @@
+import time
+
 import machines
 import pytest
 from support import Server, Stream, command_line, is_runner, wait_until
@@ -89,16 +91,24 @@ def test_sshd_killed_with_its_sessions_is_a_blip(lab, start):
     assert lab[1].runners() == runners
 
 
+@pytest.mark.timeout(300)
 def test_rebooted_machine_comes_back_by_itself(lab, start):
     server = serve(lab, start, grace=60)
     streams = streams_in_both(server)
     lab[1].power_off()
+    off = time.monotonic()
     wait_gone(server, "far-b", 15)
     for stream in streams:
         stream.end()
+    # It takes a minute, in which it is called again and again.
+    wait_until("the minute is over", lambda: time.monotonic() - off >= 60, 70)
+    assert server.log().count("node far-b: link down") >= 2
+    assert live(server) == {"far-a": True, "far-b": False}
     lab[1].power_on()
     wait_until("it is back", lambda: live(server)["far-b"], 60)
     assert len(lab[1].runners()) == 1
+    served = {Stream(server.sdk(), f"Hello {number}", max_tokens=8).end().served["node"] for number in range(8)}
+    assert "far-b" in served
 
 
 def test_load_while_a_machine_is_away_serves_on_the_others(lab, start):
@@ -109,6 +119,26 @@ def test_load_while_a_machine_is_away_serves_on_the_others(lab, start):
     assert status == 200, answer
     assert {replica["node"]: replica["live"] for replica in answer["replicas"]} == {"far-a": True, "far-b": False}
     lab[1].power_on()
+    wait_until("it joins", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
+
+
+def test_a_machine_whose_link_is_held_keeps_no_other_from_being_asked_and_loaded(lab, start):
+    proxy = lab.put_proxy(lab[1], delay=0, jitter=0)
+    server = start(Server, environment=lab.environment)
+    server.put_cluster(lab.nodes(), "lab")
+    wait_until("both are up", lambda: {n["state"] for n in machines.overview(server)["nodes"]} == {"up"}, 30)
+    proxy.hold()
+    report = server.get_json("/admin/clusters/lab/preflight?model=synthetic")
+    rows = {row["node"]: row for row in report["nodes"]}
+    assert rows["far-a"]["reachable"] and rows["far-a"]["fits"], rows
+    assert not rows["far-b"]["reachable"] and rows["far-b"]["verdict"], rows
+    status, answer = server.admin("POST", "/clusters/lab/load", {"model": "synthetic", "batch": True})
+    assert status == 200, answer
+    told = {replica["node"]: replica["state"] for replica in answer["replicas"]}
+    assert told == {"far-a": "ready", "far-b": "waiting (node away)"}
+    Stream(server.sdk(), "Hello", model="synthetic", max_tokens=4).end()
+    assert machines.node_state(server, "far-b")["reason"]
+    proxy.let_go()
     wait_until("it joins", lambda: all(r["live"] for r in server.replicas("synthetic", "lab")), 60)
 
 

@@ -3,6 +3,7 @@ import pathlib
 import re
 import signal
 import sys
+import threading
 
 import machines
 import pytest
@@ -28,11 +29,73 @@ def engines(machine):
                   "--hold-engine" not in command_line(pid))
 
 
-def test_they_serve_survive_a_link_that_breaks_and_end_with_their_agent(lab, start, tmp_path):
-    folder = make_checkpoint(tmp_path / "Tiny-Q6")
+def serve(start, lab, tmp_path):
     config = tmp_path / "flotilla.yaml"
     config.write_text(f"engines:\n  single: {{command: [{sys.executable}, {FAKE}, '{{port}}']}}\n")
-    server = start(Server, "--config", config, environment=lab.environment | {"AGENT_GRACE_S": "60"})
+    return start(Server, "--config", config, environment=lab.environment | {"AGENT_GRACE_S": "60"})
+
+
+def waiting_engine(machine):
+    """The writing end of the pipe that its engine waits for before it starts, once it does."""
+    def opened():
+        try:
+            return os.open(machine.folder / "go", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads it
+            return None
+    return wait_until(f"the engine of {machine.name} waits", opened, 60)
+
+
+def let_go(pipe):
+    os.write(pipe, b"now\n")
+    os.close(pipe)
+
+
+def test_all_load_at_the_same_time_and_status_tells_each(lab, start, tmp_path):
+    for machine in lab:
+        os.mkfifo(machine.folder / "go")
+    config = tmp_path / "flotilla.yaml"
+    script = f'read line < "$HOME/go"; exec {sys.executable} {FAKE} "$1"'
+    config.write_text(f"engines:\n  held: {{command: [sh, -c, '{script}', held, '{{port}}']}}\n")
+    server = start(Server, "--config", config, environment=lab.environment)
+    server.put_cluster(lab.nodes(), "lab")
+    order = {"model": str(make_checkpoint(tmp_path / "Tiny-Q6")), "engine": "held"}
+    answers = []
+    load = threading.Thread(target=lambda: answers.append(server.admin("POST", "/clusters/lab/load", order)))
+    load.start()
+    pipes = [waiting_engine(machine) for machine in lab]  # both at once: neither has been let go
+
+    def phases():
+        (loading,) = server.get_json("/admin/clusters/lab/status")["loading"]
+        return {node["node"]: node["phase"] for node in loading["nodes"]}
+
+    assert set(phases()) == {"mini-a", "mini-b"} and "ready" not in phases().values(), phases()
+    let_go(pipes[1])
+    wait_until("the second serves", lambda: phases()["mini-b"] == "ready", 60)
+    assert phases()["mini-a"] != "ready" and not answers, answers
+    assert Stream(server.sdk(), "Hello", model=ALIAS).end().served["node"] == "mini-b"
+    let_go(pipes[0])
+    load.join(60)
+    status, answer = answers[0]
+    assert status == 200 and all(replica["live"] for replica in answer["replicas"]), answer
+
+
+def test_an_sshd_that_forwards_no_ports_fails_its_node_alone(lab, start, tmp_path):
+    lab[0].restart_sshd("AllowTcpForwarding no")
+    server = serve(start, lab, tmp_path)
+    server.put_cluster(lab.nodes(), "lab")
+    order = {"model": str(make_checkpoint(tmp_path / "Tiny-Q6")), "engine": "single"}
+    status, answer = server.admin("POST", "/clusters/lab/load", order)
+    assert status == 200, answer
+    replicas = {replica["node"]: replica for replica in answer["replicas"]}
+    assert replicas["mini-b"]["live"] and not replicas["mini-a"]["live"], answer
+    error = replicas["mini-a"]["last_error"]
+    assert "set AllowTcpForwarding yes in the sshd_config of mini-a" in error, error
+    assert "administratively prohibited" in error, error
+
+
+def test_they_serve_survive_a_link_that_breaks_and_end_with_their_agent(lab, start, tmp_path):
+    folder = make_checkpoint(tmp_path / "Tiny-Q6")
+    server = serve(start, lab, tmp_path)
     answer = server.load(nodes=lab.nodes(), cluster="lab", model=str(folder), engine="single", batch=False)
     assert answer["alias"] == ALIAS and all(replica["engine"] == "single" for replica in answer["replicas"])
     served = {Stream(server.sdk(), f"Number {number}", model=ALIAS).end().served["node"] for number in range(4)}

@@ -132,8 +132,61 @@ def test_a_copy_is_cancelled_and_what_came_is_kept(server, lab):
     assert files(lab[1]) == [".huge.gguf.part"]
     assert 0 < (lab[1].models / ".huge.gguf.part").stat().st_size < 3 << 30
     assert server.admin("DELETE", f"/transfers/{begun['id']}")[0] == 409
-    wait_until("its programs have ended", lambda: not [
-        pid for machine in lab for pid in machine.pids() if b"--copy" in cmdline(pid)], 10)
+    wait_until("its programs have ended", lambda: not copies(lab), 10)
+
+
+def copies(lab):
+    """Pids of what copies there."""
+    return [pid for machine in lab for pid in machine.pids() if b"--copy" in cmdline(pid)]
+
+
+def test_a_copy_is_cancelled_while_what_is_there_is_hashed(server, lab):
+    for machine in lab:
+        with (machine.models / "huge.gguf").open("wb") as file:
+            file.truncate(400 << 30)  # more than anyone hashes within the limits below
+    order = {"cluster": "lab", "model": "huge.gguf", "nodes": ["copy-b"]}
+    status, begun = server.admin("POST", "/models/sync", order)
+    assert status == 202, begun
+    wait_until("it is hashed", lambda: any(b"--copy\0hash" in cmdline(pid) for pid in lab[1].pids()), 30)
+    assert server.admin("DELETE", f"/transfers/{begun['id']}")[0] == 200
+    assert ended(server, begun["id"])["state"] == "cancelled"
+    wait_until("its programs have ended", lambda: not copies(lab), 10)
+
+
+def test_a_copy_is_cancelled_while_a_part_is_hashed(server, lab):
+    for machine, name in ((lab[0], "huge.gguf"), (lab[1], ".huge.gguf.part")):
+        with (machine.models / name).open("wb") as file:
+            file.truncate((400 << 30) - (name != "huge.gguf"))
+    status, begun = server.admin("POST", "/models/sync", {"cluster": "lab", "model": "huge.gguf"})
+    assert status == 202, begun
+    wait_until("it is hashed", lambda: any(b"--copy\0receive" in cmdline(pid) for pid in lab[1].pids()), 30)
+    assert server.admin("DELETE", f"/transfers/{begun['id']}")[0] == 200
+    assert ended(server, begun["id"])["state"] == "cancelled"
+    wait_until("its programs have ended", lambda: not copies(lab), 10)
+    assert files(lab[1]) == [".huge.gguf.part"]
+
+
+def test_between_two_files_of_one_name_the_operator_chooses(server, lab):
+    contents = [os.urandom(200_000), os.urandom(200_000)]
+    for machine, content in zip(lab, contents, strict=True):
+        (machine.models / "m.gguf").write_bytes(content)
+    refused = server.command("model", "sync", "lab", "m.gguf")
+    assert refused.returncode == 1 and "have different files of that name" in refused.stderr, refused
+    assert "--from copy-a" in refused.stderr and "--from copy-b" in refused.stderr, refused
+    unnamed = server.command("model", "sync", "lab", "m.gguf", "--from", "copy-b")
+    assert unnamed.returncode == 1 and "--node copy-a" in unnamed.stderr, unnamed
+    done = server.command("model", "sync", "lab", "m.gguf", "--from", "copy-b", "--node", "copy-a")
+    assert done.returncode == 0 and "copy-a: there" in done.stdout, done
+    assert (lab[0].models / "m.gguf").read_bytes() == contents[1] == (lab[1].models / "m.gguf").read_bytes()
+
+
+def test_a_source_that_has_no_such_file_and_an_unknown_cluster_are_told(server, lab):
+    (lab[0].models / "m.gguf").write_bytes(b"x" * 1000)
+    for source, words in (("copy-b", 'node copy-b has no "m.gguf"'), ("none", 'no node "none"')):
+        refused = server.command("model", "sync", "lab", "m.gguf", "--from", source)
+        assert refused.returncode == 1 and words in refused.stderr, refused
+    listed = server.command("model", "list", "none")
+    assert listed.returncode == 1 and 'there is no cluster "none"' in listed.stderr, listed
 
 
 def cmdline(pid):

@@ -13,6 +13,7 @@ export interface Playground {
   sendAll: (prompt: string, models: readonly string[]) => void;
   again: (column: Column, turn: number, prompt: string, models: readonly string[]) => void;
   stopAll: () => void;
+  close: (column: Column) => void;
   clear: () => void;
 }
 
@@ -77,6 +78,11 @@ export function useChat(): Playground {
     },
     stopAll() {
       for (const abort of open.current.values()) abort.abort();
+    },
+    // Nobody would read what is still being said there.
+    close(column) {
+      for (const turn of column.turns) open.current.get(turn.id)?.abort();
+      act({ tag: "remove", column: column.id });
     },
     clear() {
       for (const abort of open.current.values()) abort.abort();

@@ -1,11 +1,13 @@
+import { useState } from "preact/hooks";
 import { type Fleet } from "../api";
 import { allGood } from "../chat/settings";
-import { type Answer, columnsMax, isBusy } from "../chat/state";
+import { type Answer, type Column, columnsMax, isBusy } from "../chat/state";
 import { type Playground } from "../chat/use_chat";
 import { rate } from "../format";
 import { ChatColumn } from "../panels/chat_column";
 import { ChatSettings } from "../panels/chat_settings";
 import { Composer } from "../panels/composer";
+import { EndChat } from "../panels/end_chat";
 import { poolsShown } from "../state";
 
 function speedOf(answer: Answer | undefined): number {
@@ -21,6 +23,8 @@ function speedOf(answer: Answer | undefined): number {
   }
 }
 
+type Ending = { tag: "none" } | { tag: "all" } | { tag: "one"; column: number };
+
 // Talk to the fleet, in up to four conversations at once.
 export function ChatPage({ fleet, playground }: { fleet: Fleet; playground: Playground }) {
   const { chat, act, settings, prompt } = playground;
@@ -29,6 +33,13 @@ export function ChatPage({ fleet, playground }: { fleet: Fleet; playground: Play
   const { columns } = chat;
   const together = columns.reduce((sum, c) => sum + speedOf(c.turns.at(-1)?.answer), 0);
   const empty = columns.every((column) => column.turns.length === 0);
+  const [ending, end] = useState<Ending>({ tag: "none" });
+  const leaving = columns.find((c) => ending.tag === "one" && c.id === ending.column);
+  const keep = () => end({ tag: "none" });
+  function close(column: Column) {
+    if (column.turns.length === 0) playground.close(column);
+    else end({ tag: "one", column: column.id });
+  }
 
   function send() {
     playground.sendAll(prompt.trim(), models);
@@ -55,7 +66,12 @@ export function ChatPage({ fleet, playground }: { fleet: Fleet; playground: Play
         >
           Add a column
         </button>
-        <button type="button" class="button small" disabled={empty} onClick={playground.clear}>
+        <button
+          type="button"
+          class="button small"
+          disabled={empty}
+          onClick={() => end({ tag: "all" })}
+        >
           Clear
         </button>
       </header>
@@ -69,6 +85,7 @@ export function ChatPage({ fleet, playground }: { fleet: Fleet; playground: Play
             alone={columns.length === 1}
             act={act}
             again={(turn, words) => playground.again(column, turn, words, models)}
+            close={() => close(column)}
           />
         ))}
       </div>
@@ -82,6 +99,17 @@ export function ChatPage({ fleet, playground }: { fleet: Fleet; playground: Play
         stop={playground.stopAll}
       />
       <ChatSettings settings={settings} change={playground.setSettings} />
+      {ending.tag === "all" && (
+        <EndChat action="Clear" columns={columns} end={playground.clear} close={keep} />
+      )}
+      {leaving && (
+        <EndChat
+          action="Close"
+          columns={[leaving]}
+          end={() => playground.close(leaving)}
+          close={keep}
+        />
+      )}
     </div>
   );
 }

@@ -74,7 +74,6 @@ export function ClustersPage({ fleet, tracks, adds, setAdds }: Props) {
         {fleet.clusters.map((cluster) => (
           <ClusterPanel
             key={cluster.id}
-            fleet={fleet}
             cluster={cluster}
             tracks={tracks}
             isOpen={isOpen}

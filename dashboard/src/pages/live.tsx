@@ -49,13 +49,17 @@ export function LivePage({ fleet, requests, generation }: Props) {
   const [range_s, setRange] = useState<number>(ranges[0].s);
   const [only, setOnly] = useState("");
   const [by, split] = useState<By>("pool");
+  const [node, setNode] = useState("");
   const aliases = fleet.clusters.flatMap((cluster) => cluster.pools.map((pool) => pool.alias));
   const one = aliases.includes(only) ? only : (aliases[0] ?? "");
   const { asked, known } = useHistory(fleet, { range_s, by, pool: one }, generation);
   const names = [...new Set([...(known?.pools.map((series) => series.pool) ?? []), ...aliases])];
-  const pools = (known?.pools ?? [])
-    .filter((series) => by === "replica" || !names.includes(only) || series.pool === only)
-    .slice(0, linesAtOnce);
+  const found = (known?.pools ?? []).filter(
+    (series) => by === "replica" || !names.includes(only) || series.pool === only,
+  );
+  const nodes = by === "replica" ? found.map((series) => series.node).filter(Boolean) : [];
+  const wanted = nodes.includes(node) ? found.filter((series) => series.node === node) : found;
+  const lines = wanted.slice(0, linesAtOnce);
   return (
     <div class="page">
       <header class="page-head">
@@ -70,6 +74,19 @@ export function LivePage({ fleet, requests, generation }: Props) {
           >
             {by === "pool" && <option value="">All pools</option>}
             {names.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        )}
+        {nodes.length > 1 && (
+          <select
+            class="search"
+            aria-label="Replicas shown"
+            value={nodes.includes(node) ? node : ""}
+            onChange={(event) => setNode(event.currentTarget.value)}
+          >
+            <option value="">All replicas</option>
+            {nodes.map((name) => (
               <option key={name}>{name}</option>
             ))}
           </select>
@@ -89,8 +106,13 @@ export function LivePage({ fleet, requests, generation }: Props) {
       </header>
       {asked.tag === "missing" && <Unavailable what="a history" route="GET /admin/history" />}
       {asked.tag === "failed" && <Trouble words={asked.message} again={asked.again} />}
-      {known && pools.length > 0 && <Charts history={known} lines={pools} />}
-      {known && pools.length === 0 && (
+      {known && lines.length > 0 && <Charts history={known} lines={lines} />}
+      {lines.length < wanted.length && (
+        <p class="hint" data-part="not-drawn">
+          The first {lines.length} of {wanted.length} are drawn; choose one to see it.
+        </p>
+      )}
+      {known && lines.length === 0 && (
         <p class="panel muted">The charts begin as soon as a model is loaded.</p>
       )}
       <Requests requests={requests} />

@@ -7,6 +7,7 @@ import {
   putCluster,
   specOf,
   wrongFolder,
+  wrongLabel,
 } from "../cluster_spec";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
@@ -14,6 +15,7 @@ import { NodeFields } from "./node_fields";
 
 const idForm = /^[a-z0-9][a-z0-9-]{0,40}$/;
 const nodesMax = 64;
+const numberSize = 3; // a local node's label has its number too
 
 export function wrongId(id: string, taken: readonly string[]): string {
   if (!idForm.test(id)) {
@@ -37,7 +39,12 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
   const [folder, setFolder] = useState("");
   const [others, setOthers] = useState<readonly NodeSpec[]>([]);
   const [tried, setTried] = useState(false);
-  const wrong = { id: wrongId(id, taken), nodes: wrongCount(nodes, others.length) };
+  const wrong = {
+    id: wrongId(id, taken),
+    label: wrongLabel(label, numberSize),
+    nodes: wrongCount(nodes, others.length),
+    folder: wrongFolder(folder),
+  };
   const made: NewCluster = {
     id,
     label: label.trim(),
@@ -49,9 +56,8 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
 
   async function submit() {
     setTried(true);
-    const bad = others.some((n) => isWrong(n, spec));
-    if (wrong.id || wrong.nodes || wrongFolder(folder) || bad)
-      return { ok: false as const, status: 0, message: "" };
+    const bad = Object.values(wrong).some(Boolean) || others.some((n) => isWrong(n, spec));
+    if (bad) return { ok: false as const, status: 0, message: "" };
     return putCluster(made);
   }
 
@@ -71,6 +77,7 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
         hint="How people call it."
         value={label}
         change={setLabel}
+        wrong={wrong.label}
         placeholder="Local machine"
       />
       <fieldset class="field">
@@ -119,7 +126,7 @@ export function AddCluster({ taken, close }: { taken: readonly string[]; close: 
         hint="Its models are offered when you load. Empty: you give whole paths."
         value={folder}
         change={setFolder}
-        wrong={wrongFolder(folder)}
+        wrong={wrong.folder}
         placeholder="/models"
       />
     </Dialog>

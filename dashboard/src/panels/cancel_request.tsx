@@ -1,4 +1,5 @@
 import { send } from "../api";
+import { count } from "../format";
 import { Dialog } from "../parts/dialog";
 import { type Request } from "../requests";
 
@@ -16,8 +17,9 @@ export function CancelRequest({ entry, close }: { entry: Request; close: () => v
       <p>
         <code>{id}</code> for {model || "a model"}
         {node && ` on ${node}`}
-        {completion_tokens > 0 && `, ${completion_tokens} tokens so far`}. Its client gets an error
-        instead of the rest of its answer; its place goes to the next. No other request is touched.
+        {completion_tokens > 0 && `, ${count(completion_tokens, "token")} so far`}. Its client gets
+        an error instead of the rest of its answer; its place goes to the next. No other request is
+        touched.
       </p>
     </Dialog>
   );

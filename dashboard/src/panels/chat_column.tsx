@@ -9,6 +9,7 @@ interface Props {
   alone: boolean;
   act: (action: ChatAction) => void;
   again: (turn: number, prompt: string) => void;
+  close: () => void;
 }
 
 // Stays at the end while the reader is there; who has scrolled up is left alone.
@@ -26,7 +27,7 @@ function useAtEnd(words: number) {
   return { box, onScroll };
 }
 
-export function ChatColumn({ column, number, models, alone, act, again }: Props) {
+export function ChatColumn({ column, number, models, alone, act, again, close }: Props) {
   const { id, turns } = column;
   const words = turns.reduce((sum, turn) => sum + turn.text.length + turn.reasoning.length + 1, 0);
   const { box, onScroll } = useAtEnd(words);
@@ -54,7 +55,7 @@ export function ChatColumn({ column, number, models, alone, act, again }: Props)
             type="button"
             class="icon-button"
             aria-label={`Close conversation ${number}`}
-            onClick={() => act({ tag: "remove", column: id })}
+            onClick={close}
           >
             <svg viewBox="0 0 20 20" aria-hidden="true">
               <path d="M5 5l10 10M15 5L5 15" />

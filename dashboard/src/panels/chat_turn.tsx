@@ -1,4 +1,4 @@
-import { rate } from "../format";
+import { count, rate } from "../format";
 import { Copy } from "../parts/copy";
 import { Markdown } from "../parts/markdown";
 import { type Answer, isOpen, splitReasoning, type Turn } from "../chat/state";
@@ -20,7 +20,7 @@ function figuresOf(answer: Answer): [name: string, value: string][] {
       ];
     }
     case "stopped":
-      return [["stopped after", `${answer.pieces} tokens`]];
+      return [["stopped after", count(answer.pieces, "token")]];
     case "done": {
       const { served, usage, finish } = answer;
       const figures: [string, string][] = [];

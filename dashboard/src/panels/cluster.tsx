@@ -1,4 +1,4 @@
-import { type Cluster, type Fleet, type Node } from "../api";
+import { type Cluster, type Node } from "../api";
 import { count } from "../format";
 import { Command } from "../parts/command";
 import { Tip, type Tone } from "../parts/tip";
@@ -7,7 +7,6 @@ import { Loader } from "./loader";
 import { PoolRow } from "./pool_row";
 
 interface Props {
-  fleet: Fleet;
   cluster: Cluster;
   tracks: Tracks;
   isOpen: (track: string) => boolean;
@@ -62,7 +61,7 @@ function NothingLoaded({ cluster, load }: { cluster: Cluster; load: () => void }
 }
 
 export function ClusterPanel(props: Props) {
-  const { fleet, cluster, tracks, isOpen, toggle, load, reload, unload, manage, edit } = props;
+  const { cluster, tracks, isOpen, toggle, load, reload, unload, manage, edit } = props;
   const { id, label, kind, nodes, pools, loading } = cluster;
   return (
     <section class="cluster" data-cluster={id} aria-labelledby={`cluster-${id}`}>
@@ -105,7 +104,7 @@ export function ClusterPanel(props: Props) {
             pool={pool}
             track={tracks.by.get(track) ?? []}
             trackOf={(node) => tracks.by.get(replicaTrack(track, node)) ?? []}
-            ttftOf={(node) => ttftOf(fleet, pool.alias, node)}
+            ttftOf={(node) => ttftOf(tracks, pool.alias, node)}
             open={isOpen(track)}
             toggle={() => toggle(track)}
             reload={() => reload(pool.alias)}

@@ -9,6 +9,7 @@ import {
   type Spec,
   spec as decodeSpec,
   wrongFolder,
+  wrongLabel,
 } from "../cluster_spec";
 import { count } from "../format";
 import { Dialog } from "../parts/dialog";
@@ -50,8 +51,8 @@ export function EditCluster({ cluster, close, remove }: Props) {
   async function submit(): Promise<Outcome> {
     setTried(true);
     const quiet = { ok: false as const, status: 0, message: "" };
-    if (!spec || wrongFolder(spec.models_dir)) return quiet;
-    if (spec.nodes.some((n) => isWrong(n, spec))) return quiet;
+    if (!spec || wrongFolder(spec.models_dir) || wrongLabel(spec.label)) return quiet;
+    if (spec.nodes.length === 0 || spec.nodes.some((n) => isWrong(n, spec))) return quiet;
     return send("PUT", path, bodyOf(spec));
   }
   const leaving = spec ? cluster.nodes.filter((n) => !spec.nodes.some((s) => s.id === n.id)) : [];
@@ -68,6 +69,7 @@ export function EditCluster({ cluster, close, remove }: Props) {
             hint="How people call it."
             value={spec.label}
             change={(value) => set({ ...spec, label: value })}
+            wrong={wrongLabel(spec.label)}
           />
           <Field
             label="Models folder"
@@ -88,6 +90,11 @@ export function EditCluster({ cluster, close, remove }: Props) {
               />
             ))}
           </ul>
+          {spec.nodes.length === 0 && (
+            <p class="hint wrong" role="alert">
+              A cluster has at least one node.
+            </p>
+          )}
           <p class="hint">
             A node that is added gets a replica of each loaded model; one that is taken out finishes
             its running requests first.

@@ -1,4 +1,5 @@
 import { byNode, type Report, type Stream } from "../bench";
+import { count } from "../format";
 
 const rowHeight = 16;
 const width = 1000; // of the drawing; it stretches
@@ -11,7 +12,7 @@ function Lane({ stream, row, end }: { stream: Stream; row: number; end: number }
     <g class="lane" data-whole={stream.whole}>
       <title>
         {`Stream ${stream.number}: first token after ${seconds(stream.first_ms)}, ` +
-          `${stream.tokens} tokens until ${seconds(stream.last_ms)}`}
+          `${count(stream.tokens, "token")} until ${seconds(stream.last_ms)}`}
       </title>
       <rect
         x={x(stream.first_ms)}
@@ -33,7 +34,8 @@ export function Gantt({ report }: { report: Report }) {
       {byNode(report).map(([node, rows]) => {
         const streams = rows.flat();
         const tokens = streams.reduce((sum, stream) => sum + stream.tokens, 0);
-        const words = `${streams.length} streams, ${rows.length} at once, ${tokens} tokens`;
+        const together = `${rows.length} at once, ${count(tokens, "token")}`;
+        const words = `${count(streams.length, "stream")}, ${together}`;
         return (
           <div key={node} class="gantt-node" data-node={node}>
             <span>

@@ -40,7 +40,7 @@ export function InstallNode({ shown, close }: { shown: NodeShown; close: () => v
           The server's own program is copied there, or the one that lies beside it for that
           platform, and the node's agent starts anew.{" "}
           {work.length > 0
-            ? `Its ${count(work.length, "replica")} drain first: ` +
+            ? `Its ${count(work.length, "replica drains", "replicas drain")} first: ` +
               `${count(busy, "running request")} may finish or go on elsewhere.`
             : "Nothing is loaded there."}
         </p>

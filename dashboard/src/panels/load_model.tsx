@@ -15,11 +15,13 @@ interface Props {
   failed: (title: string, detail: string) => void;
 }
 
+const contextMax = 100_000_000;
+
 export function wrongContext(context: string): string {
   if (context === "") return "";
-  return /^[0-9]+$/.test(context) && Number(context) >= 1
-    ? ""
-    : "A whole number of tokens, or empty.";
+  const whole = /^[0-9]+$/.test(context) && Number(context) >= 1;
+  if (!whole) return "A whole number of tokens, or empty.";
+  return Number(context) <= contextMax ? "" : `At most ${contextMax.toLocaleString("en")} tokens.`;
 }
 
 export function wrongAlias(alias: string): string {
@@ -32,11 +34,13 @@ export function LoadModel({ cluster, close, failed }: Props) {
   const [model, setModel] = useState("");
   const [context, setContext] = useState("");
   const [alias, setAlias] = useState("");
-  const [batch, setBatch] = useState(true);
+  const [ticked, tick] = useState(true);
   const [tried, setTried] = useState(false);
   const [before, setBefore] = useState<Set<string> | null>(null);
   const shown = useRef(true);
   useEffect(() => () => void (shown.current = false), []);
+  const replicates = cluster.kind === "replica"; // what batches is a replica
+  const batch = replicates && ticked;
   const wrongModel = model.trim() ? "" : "The path of a .gguf file or a model folder.";
 
   const found = useAsked(modelsPath(cluster.id), inventory);
@@ -85,7 +89,7 @@ export function LoadModel({ cluster, close, failed }: Props) {
         placeholder="/models/SmolLM2-135M-Instruct.Q4_1.gguf"
         autofocus
       />
-      <BatchChoice checked={batch} change={setBatch} />
+      {replicates && <BatchChoice checked={ticked} change={tick} />}
       <div class="field-row">
         <Field
           label="Context"

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, type Asked } from "../ask";
 import {
+  isWrong,
   nodeBody,
   type NodeSpec,
   type Spec,
@@ -32,12 +33,13 @@ function said({ version, outdated, model, engine, took_ms }: Tested): string {
   return `It answers: flotilla ${version}${outdated ? ", another version than here" : ""}${took}.`;
 }
 
-// Asks the node itself; what is wrong comes with what would mend it.
-function Test({ node }: { node: NodeSpec }) {
+// Asks the node itself, where what was typed is `ready`; what is wrong comes with what would mend it.
+function Test({ node, ready }: { node: NodeSpec; ready: () => boolean }) {
   const [asked, show] = useState<Asked<Tested> | null>(null);
   const body = JSON.stringify(nodeBody(node));
   useEffect(() => show(null), [body]); // it was said of what was here before
   async function test() {
+    if (!ready()) return;
     show({ tag: "waiting" });
     const headers = { "content-type": "application/json" };
     show(await ask("/admin/nodes/test", tested, { method: "POST", headers, body }));
@@ -153,6 +155,11 @@ function More({ node, wrong, set }: MoreProps) {
 export function NodeFields({ node, spec, tried, change, remove }: Props) {
   const wrong = wrongNode(node, spec);
   const { transport } = node;
+  const [asked, begin] = useState(false);
+  function ready() {
+    begin(true);
+    return !isWrong(node, spec);
+  }
   return (
     <li class="node-fields" data-node={node.id}>
       <Field
@@ -178,7 +185,7 @@ export function NodeFields({ node, spec, tried, change, remove }: Props) {
           change={(value) =>
             change(transport === "ssh" ? { ...node, host: value } : { ...node, url: value })
           }
-          wrong={tried ? wrong.where : ""}
+          wrong={tried || asked ? wrong.where : ""}
           placeholder={transport === "ssh" ? "mini-a.lan" : "http://mini-a.lan:8080/v1"}
         />
       )}
@@ -191,7 +198,7 @@ export function NodeFields({ node, spec, tried, change, remove }: Props) {
         Take out
       </button>
       <More node={node} wrong={wrong} set={(changed) => change({ ...node, ...changed })} />
-      {transport !== "local" && <Test node={node} />}
+      {transport !== "local" && <Test node={node} ready={ready} />}
     </li>
   );
 }

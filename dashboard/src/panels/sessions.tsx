@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { send } from "../api";
-import { duration } from "../format";
+import { count as counted, duration } from "../format";
 import { type Session, sessions } from "../operations";
 import { Dialog } from "../parts/dialog";
 import { Trouble } from "../parts/trouble";
@@ -20,7 +20,8 @@ function ForgetSession({ session, close }: { session: Session; close: () => void
     >
       <p>
         <code>{id}</code> of {alias} is at home on {node}. A request of it that runs goes on; its
-        next one goes to the least busy replica, which may have to read its {tokens} tokens anew.
+        next one goes to the least busy replica, which may have to read its{" "}
+        {counted(tokens, "token")} anew.
       </p>
     </Dialog>
   );
@@ -84,6 +85,7 @@ export function Sessions({ generation }: { generation: number }) {
           </table>
         </div>
       )}
+      {known.length > shownMax && <p class="hint">The first {shownMax} of them are shown.</p>}
       {leaving && (
         <ForgetSession
           session={leaving}

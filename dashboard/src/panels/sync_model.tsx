@@ -14,6 +14,8 @@ interface Props {
 export function SyncModel({ cluster, model, close }: Props) {
   const all = wanting(model);
   const [chosen, choose] = useState<readonly string[]>(model.missing);
+  const [tried, setTried] = useState(false);
+  const none = tried && chosen.length === 0;
   const turn = (node: string) =>
     choose(chosen.includes(node) ? chosen.filter((n) => n !== node) : [...chosen, node]);
   return (
@@ -21,11 +23,11 @@ export function SyncModel({ cluster, model, close }: Props) {
       title={`Copy ${model.model}`}
       action={`Copy to ${count(chosen.length, "node")}`}
       close={close}
-      submit={async () =>
-        chosen.length === 0
-          ? { ok: false, status: 0, message: "Choose a node at least." }
-          : syncModel(cluster, model.model, [...chosen])
-      }
+      submit={async () => {
+        setTried(true);
+        if (chosen.length === 0) return { ok: false, status: 0, message: "" };
+        return syncModel(cluster, model.model, [...chosen]);
+      }}
     >
       <p class="muted">
         {bytes(model.size_bytes)} for each. The file takes its place when all of it has come and its
@@ -35,7 +37,12 @@ export function SyncModel({ cluster, model, close }: Props) {
         <legend>To which nodes?</legend>
         {all.map((node) => (
           <label key={node} class="choice">
-            <input type="checkbox" checked={chosen.includes(node)} onChange={() => turn(node)} />
+            <input
+              type="checkbox"
+              checked={chosen.includes(node)}
+              aria-invalid={none}
+              onChange={() => turn(node)}
+            />
             <span>
               <strong>{node}</strong>
               <span class="hint">
@@ -46,6 +53,11 @@ export function SyncModel({ cluster, model, close }: Props) {
             </span>
           </label>
         ))}
+        {none && (
+          <p class="hint wrong" role="alert">
+            Choose at least one node.
+          </p>
+        )}
       </fieldset>
     </Dialog>
   );

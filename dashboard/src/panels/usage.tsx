@@ -67,6 +67,11 @@ export function Usage({ when }: { when: string }) {
       {asked.tag === "known" && asked.value.rows.length > 0 && (
         <Rows rows={asked.value.rows} by={by} />
       )}
+      {asked.tag === "known" && asked.value.rows.length > shownMax && (
+        <p class="hint">
+          The first {shownMax} of {shown(asked.value.rows.length)} are shown; the CSV has all.
+        </p>
+      )}
     </section>
   );
 }

@@ -6,6 +6,7 @@ async function copy(words: string): Promise<boolean> {
     await navigator.clipboard.writeText(words);
     return true;
   } catch {
+    const before = document.activeElement;
     const area = document.createElement("textarea");
     area.value = words;
     // Behind an open dialog nothing can be selected.
@@ -13,6 +14,7 @@ async function copy(words: string): Promise<boolean> {
     area.select();
     const done = document.execCommand("copy");
     area.remove();
+    if (before instanceof HTMLElement) before.focus();
     return done;
   }
 }

@@ -1,5 +1,5 @@
 import { type ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Outcome } from "../api";
 import { Trouble } from "./trouble";
 
@@ -16,6 +16,7 @@ interface Props {
 }
 
 // A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words.
+// An outcome without words: something in it is wrong, and says so itself; the first of it gets the focus.
 export function Dialog(props: Props) {
   const { title, action, danger = false, wide = false, tells = false, back = "Cancel" } = props;
   const { close, submit, children } = props;
@@ -24,6 +25,8 @@ export function Dialog(props: Props) {
   const heading = useId();
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState("");
+  const [faults, count] = useState(0);
+  const press = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
@@ -32,6 +35,15 @@ export function Dialog(props: Props) {
       shown?.close(); // gives the focus back to where it was
     };
   }, []);
+
+  useEffect(() => {
+    if (faults > 0) dialog.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [faults]);
+  // The button that was pressed has lost the focus while it could not be pressed again.
+  useEffect(() => {
+    const shown = dialog.current;
+    if (!busy && shown && !shown.contains(document.activeElement)) press.current?.focus();
+  }, [busy]);
 
   async function run(event: SubmitEvent) {
     event.preventDefault();
@@ -42,7 +54,8 @@ export function Dialog(props: Props) {
     if (!dialog.current) return; // closed meanwhile; another dialog may be open
     setBusy(false);
     if (outcome.ok) close();
-    else setRefusal(outcome.message);
+    else if (outcome.message) setRefusal(outcome.message);
+    else count((before) => before + 1);
   }
 
   return (
@@ -62,7 +75,12 @@ export function Dialog(props: Props) {
               {back}
             </button>
           )}
-          <button type="submit" class={danger ? "button danger" : "button primary"} disabled={busy}>
+          <button
+            ref={press}
+            type="submit"
+            class={danger ? "button danger" : "button primary"}
+            disabled={busy}
+          >
             {busy ? "Asking the server…" : action}
           </button>
         </div>
