@@ -15,6 +15,10 @@ function(flotilla_kernel_set suffix)
     # g++ 12 takes the undefined operands in its own intrinsics for uses of unset variables.
     list(APPEND options -Wno-maybe-uninitialized -Wno-uninitialized)
   endif()
+  if(FLOTILLA_COVERAGE)
+    # A count at each turn of their loops would be most of what the tests compute.
+    list(APPEND options -fno-profile-arcs -fno-test-coverage)
+  endif()
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${options}")
 endfunction()
 flotilla_kernel_set(avx2 -mavx2 -mfma -mf16c -mbmi)

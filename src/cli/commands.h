@@ -29,5 +29,6 @@ void add_request_command(const App& app, CommandResult& result);
 void add_status_command(const App& app, CommandResult& result);
 void add_preflight_command(const App& app, CommandResult& result);
 void add_bench_command(const App& app, CommandResult& result);
+void add_conform_command(const App& app, CommandResult& result);
 
 }  // namespace flotilla::cli

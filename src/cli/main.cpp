@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   add_status_command(app, result);
   add_preflight_command(app, result);
   add_bench_command(app, result);
+  add_conform_command(app, result);
   add_page_commands(app, result);
   const auto version =
       app.add_subcommand("version", "Prints the version.\n\nExample:\n  flotilla version");

@@ -121,7 +121,11 @@ Result<std::string> read_kept(const fs::path& file, int bytes) {
 
 http::Response plain_error(int status, std::string_view message, std::string_view path) {
   const Error error{.code = api::code_of_status(status), .message = std::string(message)};
-  return http::json_response(status, forms::error_body_for(path, error));
+  if (!path.starts_with("/admin/"))
+    return http::json_response(status, forms::error_body_for(path, error));
+  http::Response response = http::json_response(status, api::problem_body(error));
+  response.headers.set("Content-Type", std::string(api::kProblemContentType));
+  return response;
 }
 
 Awaitable<void> not_found(http::Exchange& exchange) {

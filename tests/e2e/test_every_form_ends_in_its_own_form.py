@@ -68,6 +68,15 @@ def test_what_is_cut_in_the_middle_ends_with_an_error(start, path, event):
         assert whole not in received
 
 
+@pytest.mark.parametrize("method, path, body, wanted", [("POST", "/admin/login", b"x" * 20_000, 413),
+                                                        ("PATCH", "/admin/clusters", None, 405),
+                                                        ("POST", "/admin/nothing", b"{}", 404)])
+def test_what_the_administration_refuses_unread_is_a_problem_too(shared, method, path, body, wanted):
+    status, headers, text = shared.call(method, path, body)
+    assert status == wanted and headers["Content-Type"] == "application/problem+json"
+    assert json.loads(text)["status"] == wanted and json.loads(text)["detail"]
+
+
 def test_too_large_too_many_and_nobody(start):
     server = slow_server(start, BODY_MAX_BYTES="100000", QUEUE_MAX="1")
     server.load(nodes=1, model="synthetic", alias=ALIAS, batch=False)
