@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { whenRefused } from "./access";
+import { endRequestsWithPage, whenRefused } from "./access";
 import { decodeFleet, type Fleet } from "./api";
 import { type Playground, useChat } from "./chat/use_chat";
 import { type Followed, follow } from "./follow";
@@ -127,5 +127,6 @@ function App() {
   );
 }
 
+endRequestsWithPage();
 const root = document.getElementById("app");
 if (root) render(<App />, root);

@@ -141,8 +141,12 @@ def test_error_stays_on_every_page_until_it_is_dismissed_and_can_be_copied(page,
 
 
 def test_conversation_is_listed_and_its_home_forgotten(page, loaded):
+    def named():
+        return {s["id"]: s for s in loaded.get_json("/admin/sessions")["sessions"] if s["named"]}
+
+    before = named()
     support.ask(loaded.sdk(), max_tokens=4, extra_body={"session_id": "of-this-test"})
-    (session,) = [s for s in loaded.get_json("/admin/sessions")["sessions"] if s["named"]]
+    (session,) = [s for id, s in named().items() if id not in before]
     go(page, loaded, "live")
     page.wait_text(f'[data-session="{session["id"]}"]', f"{ALIAS} {session['node']}")
     page.press(f"Forget {session['id']}")

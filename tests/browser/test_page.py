@@ -154,6 +154,20 @@ def test_page_reconnects_by_itself_when_the_server_comes_back(page):
         second.close()
 
 
+# A browser keeps pages that were left, and opens six connections to a host.
+def test_pages_that_were_left_keep_no_connection(page, stand_in):
+    answers.everything(stand_in)
+    for _ in range(8):
+        page.open(f"{stand_in.url}/#/settings")
+        page.wait("its settings", lambda: page.find_all(".setting"))
+        page.open("about:blank")
+    page.driver.back()
+    page.wait("the page again", lambda: page.find_all(".setting"))
+    stand_in.show(cluster("other", "Other"))
+    page.open(f"{stand_in.url}/#/clusters")
+    page.wait("news", lambda: page.find_all('[data-cluster="other"]'))
+
+
 def test_refused_stream_shows_the_servers_words(page, stand_in):
     stand_in.refusal = (
         403,
