@@ -114,9 +114,11 @@ bool ClientConnection::rest() {
   channel_->rest();
   answered_ = flows_ = was_full_ = false;
   used_ = filled_ = 0;
-  // The next answer needs the usual buffer again. By a swap: assigning an empty string would keep
-  // the memory.
-  if (in_.size() > kReadSmall) std::string().swap(in_);
+  // The next answer needs the usual buffer again.
+  if (in_.size() > kReadSmall) {
+    in_.clear();
+    in_.shrink_to_fit();
+  }
   return true;
 }
 
