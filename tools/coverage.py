@@ -23,8 +23,8 @@ def compiler_gcov(build: pathlib.Path) -> str:
     """Counts are read by the compiler's own version."""
     cache = (build / "CMakeCache.txt").read_text()
     compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)[1]
-    version = subprocess.run([compiler, "-dumpversion"], text=True, capture_output=True, check=True).stdout.split(".")[0]
-    return f"gcov-{version}"
+    version = subprocess.run([compiler, "-dumpversion"], text=True, capture_output=True, check=True).stdout
+    return f"gcov-{version.strip().split('.')[0]}"
 
 
 def counts_of(notes: pathlib.Path, gcov: str):
