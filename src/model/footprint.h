@@ -8,6 +8,10 @@
 
 namespace flotilla::model {
 
+// Guesses of one pass, over all sequences, of a runner that speculates: as many as a pass of a few
+// sequences computes for little more than the weights' reading. Each takes memory for logits.
+inline constexpr int kDraftTokensMax = 16;
+
 struct FootprintRequest {
   int width = 1;
   std::int64_t context = 0;  // tokens of one sequence; 0 = what the model was trained for

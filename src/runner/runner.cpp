@@ -31,10 +31,6 @@
 namespace flotilla::runner {
 namespace {
 
-// Guesses of one pass, over all sequences: as many as a pass of a few sequences computes for little
-// more than the weights' reading. Each takes memory for a row of logits.
-constexpr int kDraftTokensMax = 16;
-
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
 constexpr int kStdin = 0;
 
@@ -163,11 +159,11 @@ Result<engine::LoadedModel> Process::load() {
   const bool drafts = options_.speculate != "off";
   if (options_.synthetic) {
     engine::FakeOptions fake = options_.fake;
-    if (drafts) fake.draft_tokens_max = kDraftTokensMax;
+    if (drafts) fake.draft_tokens_max = model::kDraftTokensMax;
     return engine::make_fake_model(fake);
   }
   engine::LoadOptions load = options_.load;
-  if (drafts) load.draft_tokens_max = kDraftTokensMax;
+  if (drafts) load.draft_tokens_max = model::kDraftTokensMax;
   Instant said{};
   const auto progress = [this, &said](std::int64_t loaded, std::int64_t total) {
     const Instant now = clock_.now();
