@@ -151,11 +151,11 @@ struct Now {
   }
 
   std::vector<MetricFamily> take() {
-    return {std::move(queue),    std::move(live),   std::move(total),         std::move(up),
-            std::move(busy),     std::move(width),  std::move(speed),         std::move(memory),
-            std::move(overhead), std::move(stored), std::move(conversations), std::move(restarts),
-            std::move(steps),    std::move(batch),  std::move(generated),     std::move(prompts),
-            std::move(cached),   std::move(on_disk)};
+    return {std::move(queue),    std::move(live),    std::move(total),         std::move(up),
+            std::move(busy),     std::move(width),   std::move(speed),         std::move(memory),
+            std::move(overhead), std::move(stored),  std::move(conversations), std::move(restarts),
+            std::move(steps),    std::move(batch),   std::move(generated),     std::move(prompts),
+            std::move(cached),   std::move(on_disk), std::move(drafted),       std::move(accepted)};
   }
 };
 
