@@ -136,7 +136,8 @@ export interface LoadSpec {
   engine?: string;
   // false: answer 202 at once.
   wait?: boolean;
-  speculate?: "off";
+  // ngram: several tokens a pass where text repeats itself; answers stay the same. auto: the same. Where the replica cannot, it is off and the status says why.
+  speculate?: "off" | "ngram" | "auto";
 }
 
 export interface UnloadSpec {
@@ -196,6 +197,8 @@ export interface Declared {
     engine?: string;
     // false: answer 202 at once.
     wait: boolean;
+    // Left out: off.
+    speculate?: "ngram" | "auto";
   })[];
   // By node.
   api_key_fingerprints: Record<string, string>;
@@ -233,6 +236,18 @@ export interface Replica {
   sessions_stored: number;
   session_store_bytes: number;
   session_store_disk_bytes: number;
+  // If the load asked for it.
+  speculate?: {
+    mode: "off" | "ngram";
+    // Why it is off.
+    reason: string | null;
+    // Guessed and computed since it started.
+    drafted_tokens: number;
+    // Of them, that were right.
+    accepted_tokens: number;
+    // Their share.
+    acceptance_rate: number | null;
+  };
 }
 
 export interface Pool {

@@ -111,11 +111,13 @@ Result<void> fill(api::PreflightAnswer& answer, const api::RunnerSpec& spec) {
   }
   const auto weights = weights_of(*files, *header);
   if (!weights) return fail(weights.error());
-  const auto need = model::footprint(*header, *weights,
-                                     {.width = spec.width,
-                                      .context = spec.context,
-                                      .window = spec.window,
-                                      .kv_type = spec.kv_type});
+  const auto need =
+      model::footprint(*header, *weights,
+                       {.width = spec.width,
+                        .context = spec.context,
+                        .window = spec.window,
+                        .kv_type = spec.kv_type,
+                        .draft_tokens = spec.speculate.empty() ? 0 : model::kDraftTokensMax});
   if (!need) return fail(need.error());
   answer.context = static_cast<int>(need->context);
   answer.weights_bytes = need->weights;

@@ -62,6 +62,7 @@ Result<platform::Command> runner_command(const std::filesystem::path& program,
   text("--kv-type", spec.kv_type);
   number("--gpu-layers", spec.gpu_layers);
   text("--chat-template", spec.chat_template);
+  text("--speculate", spec.speculate);
   text("--alias", spec.alias);
   text("--node", spec.node);
   text("--cells-dir", cells_dir.string());

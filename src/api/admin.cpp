@@ -25,8 +25,19 @@ json::Object cluster_object(const ClusterSpec& cluster, Secrets secrets) {
           {"reload_on_restart", cluster.reload_on_restart}};
 }
 
+json::Object speculate_object(const SpeculateStatus& speculate) {
+  const auto drafted = static_cast<double>(speculate.drafted_tokens);
+  return {{"mode", speculate.mode},
+          {"reason", speculate.reason.empty() ? json::Value() : json::Value(speculate.reason)},
+          {"drafted_tokens", speculate.drafted_tokens},
+          {"accepted_tokens", speculate.accepted_tokens},
+          {"acceptance_rate",
+           drafted > 0 ? json::Value(static_cast<double>(speculate.accepted_tokens) / drafted)
+                       : json::Value()}};
+}
+
 json::Object replica_object(const ReplicaStatus& replica) {
-  return {
+  json::Object out{
       {"index", replica.index},
       {"node", replica.node},
       {"host", replica.host},
@@ -50,6 +61,8 @@ json::Object replica_object(const ReplicaStatus& replica) {
       {"sessions_stored", replica.sessions_stored},
       {"session_store_bytes", replica.session_store_bytes},
       {"session_store_disk_bytes", replica.session_store_disk_bytes}};
+  if (replica.speculate) out["speculate"] = speculate_object(*replica.speculate);
+  return out;
 }
 
 json::Array replicas_array(const PoolStatus& pool) {
@@ -209,6 +222,19 @@ bool LoadSpec::same_settings(const LoadSpec& other) const {
   return to_json(mine) == to_json(other);
 }
 
+namespace {
+
+std::string read_speculate(json::Reader& reader) {
+  const auto given = reader.string("speculate");
+  if (given && *given == "draft") {
+    reader.refuse("speculate", "must be off, ngram or auto: there are no draft models yet");
+    return "off";
+  }
+  return reader.choice("speculate", {"off", "ngram", "auto"}).value_or("off");
+}
+
+}  // namespace
+
 Result<LoadSpec> parse_load(std::string_view body) {
   const auto object = json::parse_object(body);
   if (!object) return fail(object.error());
@@ -239,11 +265,10 @@ Result<LoadSpec> parse_load(std::string_view body) {
     }
   }
   if (reader.find("draft_model") != nullptr) {
-    reader.refuse("draft_model", "must be left out: speculative decoding is not there yet");
+    reader.refuse("draft_model",
+                  "must be left out: drafts are made without a second model (speculate: ngram)");
   }
-  if (const auto speculate = reader.string("speculate"); speculate && *speculate != "off") {
-    reader.refuse("speculate", "must be \"off\": speculative decoding is not there yet");
-  }
+  load.speculate = read_speculate(reader);
   load.engine = reader.string("engine", 41).value_or("");
   load.share_prefixes = reader.boolean("share_prefixes");
   reader.refuse_unknown();
@@ -263,6 +288,7 @@ std::string to_json(const LoadSpec& load) {
   if (!load.engine.empty()) out["engine"] = load.engine;
   if (load.batch_size != 0) out["batch_size"] = load.batch_size;
   if (!load.chat_template.empty()) out["chat_template"] = load.chat_template;
+  if (load.speculate != "off") out["speculate"] = load.speculate;
   return json::to_text(out);
 }
 

@@ -50,6 +50,7 @@ struct LoadSpec {
   bool wait = true;
   std::optional<bool> share_prefixes;  // between API keys; unset: no
   std::string engine;                  // a template of flotilla.yaml; empty = as the model says
+  std::string speculate = "off";       // ngram: where it changes no answer; auto: the same
 
   // Same settings: loading again changes nothing. How the load was asked for does not count.
   bool same_settings(const LoadSpec& other) const;
@@ -79,6 +80,14 @@ enum class ReplicaAction { Restart, Drain, Resume };
 std::optional<ReplicaAction> parse_replica_action(std::string_view name);
 const char* to_string(ReplicaAction action);
 
+// How a replica drafts tokens.
+struct SpeculateStatus {
+  std::string mode;    // ngram, or off
+  std::string reason;  // why it is off
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+};
+
 struct ReplicaStatus {
   int index = 0;
   std::string node;
@@ -102,6 +111,7 @@ struct ReplicaStatus {
   int sessions_stored = 0;  // conversations that do not compute and keep their cells
   std::int64_t session_store_bytes = 0;
   std::int64_t session_store_disk_bytes = 0;
+  std::optional<SpeculateStatus> speculate;  // if it was asked for
 };
 
 struct PoolStatus {

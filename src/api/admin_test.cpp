@@ -75,6 +75,16 @@ TEST(Load, same_settings_do_not_depend_on_how_it_was_asked) {
   EXPECT_TRUE(parse_load(to_json(b))->same_settings(b));
 }
 
+TEST(Load, speculates_where_it_is_asked_to) {
+  EXPECT_EQ(parse_load(R"({"model":"/m"})")->speculate, "off");
+  const auto ngram = parse_load(R"({"model":"/m","speculate":"ngram"})");
+  ASSERT_TRUE(ngram) << ngram.error().message;
+  EXPECT_EQ(parse_load(to_json(*ngram))->speculate, "ngram");
+  EXPECT_FALSE(ngram->same_settings(*parse_load(R"({"model":"/m"})")));
+  EXPECT_TRUE(parse_load(R"({"model":"/m","speculate":"off"})")
+                  ->same_settings(*parse_load(R"({"model":"/m"})")));
+}
+
 TEST(Load, bad_bodies_are_refused_by_name) {
   const std::string no_word_of_a_command_line =
       R"({"model":"/m","chat_template":")" + std::string(128 << 10, 'x') + R"("})";
@@ -86,7 +96,8 @@ TEST(Load, bad_bodies_are_refused_by_name) {
            Bad{R"({"model":"/m","batch_size":65})", "65"},
            Bad{R"({"model":"/m","kv_type":"f64"})", "f64"},
            Bad{R"({"model":"/m","draft_model":"/d"})", "draft_model"},
-           Bad{R"({"model":"/m","speculate":"auto"})", "speculate"},
+           Bad{R"({"model":"/m","speculate":"draft"})", "no draft models yet"},
+           Bad{R"({"model":"/m","speculate":"always"})", "always"},
            Bad{R"({"model":"/m","bach":true})", "bach"},
            Bad{R"({"model":"/m","context":-1})", "-1"},
        }) {

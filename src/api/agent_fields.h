@@ -24,6 +24,7 @@ void fields(V& v, Is<RunnerSpec> auto& m) {
   v("chat_template", m.chat_template);
   v("alias", m.alias);
   v("node", m.node);
+  v("speculate", m.speculate);
   v("synthetic", m.synthetic);
   v("env", m.env);
   v("engine", m.engine);

@@ -35,6 +35,7 @@ struct RunnerSpec {
   std::string chat_template = {};
   std::string alias = {};
   std::string node = {};
+  std::string speculate = {};
   bool synthetic = false;  // the fake engine: no model file is looked for
   std::map<std::string, std::string> env = {};
   // Not our runner, or, of a model that is a folder, this in its place.

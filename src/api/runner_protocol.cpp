@@ -253,8 +253,17 @@ std::string to_json(const RunnerEvent& event) {
                  fmt::join(event.passes.by_ms, ","), fmt::join(event.passes.by_width, ","),
                  event.passes.width_sum);
   append_number(out, event.passes.ms_sum);
-  fmt::format_to(std::back_inserter(out), R"(}},"stored":{},"stored_bytes":{},"disk_bytes":{}}})",
+  fmt::format_to(std::back_inserter(out), R"(}},"stored":{},"stored_bytes":{},"disk_bytes":{})",
                  event.stored, event.stored_bytes, event.disk_bytes);
+  const RunnerDrafts& drafts = event.drafts;
+  if (!drafts.mode.empty()) {
+    fmt::format_to(
+        std::back_inserter(out),
+        R"(,"drafts":{{"mode":{},"reason":{},"drafted_tokens":{},"accepted_tokens":{}}})",
+        json_string(drafts.mode), json_string(drafts.reason), drafts.drafted_tokens,
+        drafts.accepted_tokens);
+  }
+  out += '}';
   return out;
 }
 
@@ -280,6 +289,13 @@ Result<RunnerEvent> parse_runner_event(std::string_view text) {
   event.disk_bytes = integer_of(*object, "disk_bytes");
   if (const json::Value* passes = object->if_contains("passes"); passes && passes->is_object()) {
     event.passes = read_passes(passes->get_object());
+  }
+  if (const json::Value* drafts = object->if_contains("drafts"); drafts && drafts->is_object()) {
+    const json::Object& of = drafts->get_object();
+    event.drafts = {.mode = text_of(of, "mode"),
+                    .reason = text_of(of, "reason"),
+                    .drafted_tokens = integer_of(of, "drafted_tokens"),
+                    .accepted_tokens = integer_of(of, "accepted_tokens")};
   }
   return event;
 }

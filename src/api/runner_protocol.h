@@ -90,6 +90,14 @@ struct PassCounts {
   std::uint64_t width_sum = 0;
 };
 
+// How a runner drafts tokens, and how many since it started.
+struct RunnerDrafts {
+  std::string mode = {};    // ngram; off: it cannot; empty: it was not asked to
+  std::string reason = {};  // why it cannot
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+};
+
 // GET /runner/events, one a data line.
 struct RunnerEvent {
   std::uint64_t step = 0;  // stands still while work waits: the runner hangs
@@ -110,6 +118,7 @@ struct RunnerEvent {
   std::int64_t stored_bytes = 0;  // conversations that do not compute keep their cells there
   int stored = 0;
   std::int64_t disk_bytes = 0;  // of conversations for which memory has no room
+  RunnerDrafts drafts = {};
 };
 std::string to_json(const RunnerEvent& event);
 Result<RunnerEvent> parse_runner_event(std::string_view json);

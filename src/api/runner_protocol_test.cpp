@@ -137,8 +137,22 @@ TEST(RunnerProtocol, EventsComeBackAsTheyWere) {
   EXPECT_EQ(back->stored, 3);
   EXPECT_EQ(back->stored_bytes, 900);
   EXPECT_EQ(back->disk_bytes, 70);
+  EXPECT_EQ(back->drafts.mode, "");
   EXPECT_EQ(parse_runner_event(R"({"passes":{"by_ms":[1],"by_width":"x"}})")->passes, PassCounts());
   EXPECT_FALSE(parse_runner_event("[]"));
+}
+
+TEST(RunnerProtocol, EventsTellOfDraftsWhereTheyWereAskedFor) {
+  RunnerEvent event;
+  event.drafts = {.mode = "ngram", .drafted_tokens = 40, .accepted_tokens = 30};
+  const auto back = parse_runner_event(to_json(event));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->drafts.mode, "ngram");
+  EXPECT_EQ(back->drafts.drafted_tokens, 40);
+  EXPECT_EQ(back->drafts.accepted_tokens, 30);
+  event.drafts = {.mode = "off", .reason = "its \"state\" stays"};
+  EXPECT_EQ(parse_runner_event(to_json(event))->drafts.reason, event.drafts.reason);
+  EXPECT_EQ(parse_runner_event(R"({"drafts":7})")->drafts.mode, "");
 }
 
 TEST(RunnerProtocol, SupervisedLines) {

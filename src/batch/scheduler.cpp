@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "batch/draft_plan.h"
 #include "batch/sequence.h"
 #include "batch/slots.h"
 #include "batch/step_cost.h"
@@ -19,6 +20,8 @@ constexpr int kResumeHeadroom = 64;
 // A parked slot between decoding ones cuts every pass in two, so it is not kept for longer than
 // this.
 constexpr Duration kParkedBetweenMax = std::chrono::milliseconds(200);
+// Drafted tokens of a pass while it is not known what they cost.
+constexpr int kDraftFirst = 4;
 
 bool earlier(const Sequence* a, const Sequence* b) { return a->order < b->order; }
 
@@ -39,6 +42,7 @@ struct Scheduler::State {
   void evict_long_parked(StepPlan& plan, Instant now);
   void admit(StepPlan& plan);
   void divide(StepPlan& plan);
+  int draft(std::span<const StepRow> rows, int decoding);
 
   Limits limits;
   StepCost cost;
@@ -50,11 +54,13 @@ struct Scheduler::State {
   std::uint64_t plans = 0;
   std::uint64_t last_request = 0;  // whose prompt got the last slot
   double oldest_credit = 0;
+  Drafts drafts;
 
   struct InFlight {
     SequenceId id = 0;
     bool decoding = false;
     PrefillRun run;
+    int drafted = 0;  // beyond the run
   };
   std::vector<InFlight> in_flight;  // the pass that the engine computes
 };
@@ -83,6 +89,7 @@ void Scheduler::State::evict(Sequence& sequence, StepPlan& plan) {
   sequence.reserve =
       std::min(limits.context, std::max(sequence.reserve, sequence.size() + kResumeHeadroom));
   sequence.evicted_by = plans;
+  sequence.draft.reset();  // tables are for those that decode
   slots.leave(sequence);
   waiting.push_back(&sequence);
 }
@@ -239,6 +246,7 @@ void Scheduler::State::divide(StepPlan& plan) {
                                        .decode_alone = cost.wants_decode_alone(plan.decoding),
                                        .oldest_credit = oldest_credit});
   }
+  const int drafted = draft(rows, plan.decoding);
   double prefill_ms = 0;
   for (const StepRow& row : rows) {
     if (row.tokens == 0) continue;
@@ -252,13 +260,53 @@ void Scheduler::State::divide(StepPlan& plan) {
     plan.ids.push_back(s.id);
     const PrefillRun run{.pos = s.held, .tokens = row.tokens};
     in_flight.push_back({.id = s.id, .decoding = row.decoding, .run = run});
+    if (!s.run.empty()) {
+      plan.chunks.back().tokens = s.run;
+      plan.chunks.back().drafted = in_flight.back().drafted = static_cast<int>(s.run.size()) - 1;
+    }
     if (row.decoding) continue;
     plan.prefill_tokens += row.tokens;
     prefill_ms += cost.prefill_ms(run);
   }
-  const std::chrono::duration<double, std::milli> expected(cost.decode_ms(plan.decoding) +
-                                                           prefill_ms);
+  const std::chrono::duration<double, std::milli> expected(
+      cost.decode_ms(plan.decoding) + prefill_ms + drafted * cost.draft_ms(plan.decoding));
   plan.expected = std::chrono::duration_cast<Duration>(expected);
+}
+
+// Gives decoding sequences their drafts, where the pass holds nothing else: a prompt's tokens are
+// sure to be of use. Returns the drafted tokens.
+int Scheduler::State::draft(std::span<const StepRow> rows, int decoding) {
+  for (Sequence* s : slots.holders()) s->run.clear();
+  if (limits.draft_tokens_max == 0 || decoding == 0 || cost.wants_decode_alone(decoding)) return 0;
+  int cells = 0;
+  for (const Sequence* s : slots.holders()) cells += s->size();
+  const double draft_ms = cost.draft_ms(decoding);
+  const DraftRules rules{
+      .decoding = decoding,
+      .decode_ms = cost.decode_ms(decoding),
+      .draft_ms = draft_ms,
+      .tokens_max =
+          std::min({draft_ms > 0 ? limits.draft_tokens_max : kDraftFirst, limits.draft_tokens_max,
+                    limits.step_tokens_max - decoding, limits.window - cells})};
+  std::vector<DraftRow> drafts;
+  std::vector<Sequence*> of;
+  for (const StepRow& row : rows) {
+    if (row.tokens > 0 && !row.decoding) return 0;
+    Sequence& s = *slots.at(row.slot);
+    if (row.tokens == 0 || !s.draft || !s.draft->has_guess()) continue;
+    drafts.push_back({.rate = s.draft->rate(), .most = limits.context - s.size()});
+    of.push_back(&s);
+  }
+  divide_drafts(drafts, rules);
+  int drafted = 0;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    if (drafts[i].tokens == 0) continue;
+    Sequence& s = *of[i];
+    s.run = s.draft->guess(s.tokens, drafts[i].tokens);
+    s.run.insert(s.run.begin(), s.tokens.back());
+    drafted += drafts[i].tokens;
+  }
+  return drafted;
 }
 
 Scheduler::Scheduler(const Limits& limits) : state_(std::make_unique<State>(limits)) {}
@@ -330,17 +378,27 @@ void Scheduler::complete(Duration took) {
   State& s = *state_;
   CHECK(!s.in_flight.empty());
   int decoding = 0;
+  int drafted = 0;
   std::vector<PrefillRun> prefill;
   for (const State::InFlight& row : s.in_flight) {
     if (row.decoding) {
       ++decoding;
+      drafted += row.drafted;
     } else {
       prefill.push_back(row.run);
     }
-    if (Sequence* sequence = s.find(row.id)) sequence->held += row.run.tokens;
+    Sequence* sequence = s.find(row.id);
+    if (sequence == nullptr) continue;
+    sequence->held += row.run.tokens;
+    sequence->checked = row.drafted > 0 ? 1 : 0;
   }
   s.in_flight.clear();
-  s.cost.observe(decoding, prefill, took);
+  s.drafts.drafted += drafted;
+  if (drafted > 0) {
+    s.cost.observe_drafts(decoding, drafted, took);
+  } else {
+    s.cost.observe(decoding, prefill, took);
+  }
 }
 
 int Scheduler::roll_back(SequenceId id, int held) {
@@ -348,7 +406,8 @@ int Scheduler::roll_back(SequenceId id, int held) {
   std::erase_if(s.in_flight, [id](const auto& row) { return row.id == id; });
   Sequence* sequence = s.find(id);
   if (sequence == nullptr) return held;
-  CHECK(sequence->slot != kNoSlot && held >= 0 && held <= sequence->size());
+  const int in_pass = sequence->size() + static_cast<int>(sequence->run.size());
+  CHECK(sequence->slot != kNoSlot && held >= 0 && held <= in_pass);
   sequence->held = std::min(held, sequence->size() - 1);
   return sequence->held;
 }
@@ -370,14 +429,36 @@ void Scheduler::lost(SequenceId id) {
   sequence->held = 0;
 }
 
-void Scheduler::append(SequenceId id, engine::Token token) {
+bool Scheduler::append(SequenceId id, engine::Token token) {
   State& s = *state_;
   Sequence* sequence = s.find(id);
-  if (sequence == nullptr) return;
+  if (sequence == nullptr) return false;
   CHECK(sequence->pending() == 0);
   CHECK(sequence->size() < s.limits.context);
-  sequence->tokens.push_back(token);
+  auto& tokens = sequence->tokens;
+  if (s.limits.draft_tokens_max > 0) {
+    // Room for an answer as long as the reserve; the table of a longer one forgets.
+    if (!sequence->draft) {
+      const auto expected = std::max(tokens.size(), static_cast<std::size_t>(sequence->reserve));
+      sequence->draft.emplace(tokens, expected);
+    }
+    tokens.push_back(token);
+    sequence->draft->add(tokens);
+  } else {
+    tokens.push_back(token);
+  }
+  std::size_t& checked = sequence->checked;
+  const bool drafted =
+      checked > 0 && checked < sequence->run.size() && sequence->run[checked] == token;
+  checked = drafted ? checked + 1 : 0;
+  if (drafted) {
+    ++sequence->held;
+    ++s.drafts.accepted;
+  }
+  return drafted;
 }
+
+Scheduler::Drafts Scheduler::drafts() const { return state_->drafts; }
 
 std::optional<Scheduler::Held> Scheduler::held(SequenceId id) const {
   const Sequence* sequence = state_->find(id);

@@ -30,6 +30,7 @@ struct Limits {
   // Wanted length of a pass that decodes and prefills; 0 = max(50 ms, 2.7 decode-only passes).
   Duration step_target{};
   bool whole_prompts = false;  // a prompt is computed in one pass; step_tokens_max >= context
+  int draft_tokens_max = 0;    // drafted tokens of one pass; 0 = no drafts
 };
 
 // A request's way in. `prompt` may end with tokens that an earlier replica had already answered.
@@ -69,7 +70,7 @@ struct StepPlan {
   std::vector<SlotAction> actions;
   std::vector<engine::Chunk> chunks;  // sorted by slot
   std::vector<SequenceId> ids;        // ids[i] owns chunks[i]
-  int decoding = 0;                   // chunks that continue an answer
+  int decoding = 0;                   // chunks that continue an answer, with their drafts
   int prefill_tokens = 0;
   Duration expected{};  // by the times measured so far; 0 = not known yet
 
@@ -120,8 +121,10 @@ class Scheduler {
   void lost(SequenceId id);
 
   // The answer's next token, which the next pass computes. Prompt and answer together have at most
-  // `context` tokens: the caller ends a sequence that is full.
-  void append(SequenceId id, engine::Token token);
+  // `context` tokens: the caller ends a sequence that is full. True: the pass has drafted this very
+  // token, so its cell is there, and its logits: the next append() or end() is owed at once. After
+  // the last one the caller cuts the slot to what held() tells: the rest of the draft was wrong.
+  bool append(SequenceId id, engine::Token token);
 
   // What a sequence has in its slot: cells of its first tokens. None without a slot. The span is
   // valid until the next call that changes something.
@@ -130,6 +133,13 @@ class Scheduler {
     std::span<const engine::Token> tokens;
   };
   std::optional<Held> held(SequenceId id) const;
+
+  // Tokens of all passes so far that were guesses, and those of them that were right and used.
+  struct Drafts {
+    std::int64_t drafted = 0;
+    std::int64_t accepted = 0;
+  };
+  Drafts drafts() const;
 
   Phase phase(SequenceId id) const;
   Load load() const;

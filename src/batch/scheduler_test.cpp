@@ -27,15 +27,17 @@ Duration ms(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(value));
 }
 
-// 5 ms and 0.2 ms a sequence when anybody decodes, 1 ms a prompt token.
+// 5 ms and 0.2 ms a sequence or drafted token when anybody decodes, 1 ms a prompt token.
 Duration cost(const TestBody::Pass& pass) {
-  return ms((pass.decoding > 0 ? 5 : 1) + 0.2 * pass.decoding + pass.prefill_tokens());
+  return ms((pass.decoding > 0 ? 5 : 1) + 0.2 * (pass.decoding + pass.drafted) +
+            pass.prefill_tokens());
 }
 
 // Runs passes until nothing lives that is not parked.
 struct Bench {
-  explicit Bench(const Limits& limits)
-      : engine(limits.width, limits.context, limits.step_tokens_max), body(limits, engine) {}
+  explicit Bench(const Limits& limits, int period = 0)
+      : engine(limits.width, limits.context, limits.step_tokens_max, period),
+        body(limits, engine) {}
 
   TestBody::Pass step(Fault fault = Fault::None) {
     const TestBody::Pass pass = body.step(now, fault, random, cost);
@@ -287,8 +289,8 @@ TEST(SchedulerDeathTest, the_caller_must_answer_for_every_pass) {
 }
 
 // A random history: arrivals, cancels, slow readers and every fault. Returns when all have ended.
-void run_history(Random& random, const Limits& limits, bool faults) {
-  TestEngine engine(limits.width, limits.context, limits.step_tokens_max);
+void run_history(Random& random, const Limits& limits, bool faults, int period = 0) {
+  TestEngine engine(limits.width, limits.context, limits.step_tokens_max, period);
   TestBody body(limits, engine);
   const auto any_of = [&](const auto& live) {
     auto it = live.begin();
@@ -326,7 +328,7 @@ void run_history(Random& random, const Limits& limits, bool faults) {
     now += body.step(now, fault, random, cost).took;
     ASSERT_TRUE(body.breaches().empty()) << body.breaches().front() << " in pass " << pass;
   }
-  TestEngine alone(1, limits.context, limits.step_tokens_max);
+  TestEngine alone(1, limits.context, limits.step_tokens_max, period);
   for (const auto& [id, request] : body.finished()) {
     const int answered = static_cast<int>(request.answer.size());
     ASSERT_TRUE(request.cancelled || answered == request.answer_tokens);
@@ -350,6 +352,55 @@ TEST(Scheduler, a_sequences_tokens_do_not_depend_on_company_chunks_parking_or_mo
 
 TEST(Scheduler, no_token_is_lost_or_repeated_by_faults) {
   for_each_seed(150, [](Random& random) { run_history(random, any_limits(random), true); });
+}
+
+TEST(Scheduler, drafts_change_no_token_whatever_happens) {
+  for_each_seed(150, [](Random& random) {
+    Limits limits = any_limits(random);
+    limits.context += 60;
+    if (limits.window > 0) limits.window += 60;
+    limits.draft_tokens_max = 1 + static_cast<int>(random.below(16));
+    run_history(random, limits, random.chance(0.5), 1 + static_cast<int>(random.below(7)));
+  });
+}
+
+TEST(Scheduler, an_answer_that_repeats_itself_takes_fewer_passes) {
+  const auto run = [](int draft_tokens_max) {
+    Bench bench({.width = 1, .context = 600, .draft_tokens_max = draft_tokens_max}, 5);
+    const SequenceId id = bench.body.submit(tokens(20), 500, bench.now);
+    bench.run_until([&] { return bench.done(id); });
+    const Scheduler::Drafts drafts = bench.body.scheduler().drafts();
+    EXPECT_EQ(drafts.drafted > 0, draft_tokens_max > 0);
+    EXPECT_LE(drafts.accepted, drafts.drafted);
+    EXPECT_GE(drafts.accepted, drafts.drafted / 2) << drafts.drafted;
+    return to_ms(bench.now - kStart);
+  };
+  EXPECT_LT(2 * run(16), run(0));
+}
+
+TEST(Scheduler, what_never_repeats_itself_is_not_slowed_down) {
+  const auto run = [](int draft_tokens_max) {
+    Bench bench({.width = 4, .context = 600, .draft_tokens_max = draft_tokens_max});
+    for (int i = 0; i < 4; ++i) bench.body.submit(tokens(20 + i), 500, bench.now);
+    bench.run_until([&] { return bench.body.live().empty(); });
+    return to_ms(bench.now - kStart);
+  };
+  EXPECT_LT(run(16), 1.02 * run(0));
+}
+
+TEST(Scheduler, drafts_give_way_where_the_pass_costs_as_much_as_its_tokens) {
+  // Each token of a pass costs the same, so a draft can only lose.
+  Bench bench({.width = 8, .context = 600, .draft_tokens_max = 16}, 5);
+  const auto by_token = [](const TestBody::Pass& pass) {
+    return ms(0.1 + pass.decoding + pass.drafted + pass.prefill_tokens());
+  };
+  for (int i = 0; i < 8; ++i) bench.body.submit(tokens(20), 500, bench.now);
+  std::int64_t passes = 0;
+  for (; !bench.body.live().empty(); ++passes) {
+    ASSERT_LT(passes, 10'000);
+    bench.now += bench.body.step(bench.now, Fault::None, bench.random, by_token).took;
+  }
+  EXPECT_LT(bench.body.scheduler().drafts().drafted, passes / 5);
 }
 
 // Short prompts come faster than they can be computed, for as long as the long ones need.

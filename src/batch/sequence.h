@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
+#include "batch/ngram_draft.h"
 #include "batch/scheduler.h"
 
 namespace flotilla::batch {
@@ -25,8 +27,13 @@ struct Sequence {
   bool saved = false;
   bool wants_vector = false;
   bool parked = false;
-  Instant parked_since{};        // seen by the first plan after park()
-  std::uint64_t evicted_by = 0;  // plan that took its slot
+  Instant parked_since{};             // seen by the first plan after park()
+  std::uint64_t evicted_by = 0;       // plan that took its slot
+  std::optional<NgramDraft> draft{};  // once it decodes, if drafts are wanted
+  // The newest token and its draft, if the last plan gave it one; these cells count as held once
+  // their tokens are answered.
+  std::vector<engine::Token> run{};
+  std::size_t checked = 0;  // tokens of `run` that are answered; 0: no draft is being checked
 
   int size() const { return static_cast<int>(tokens.size()); }
   int pending() const { return size() - held; }

@@ -19,9 +19,11 @@ constexpr int kMixedPassesMax = 32;  // decode cost is measured anew after as ma
 // One hiccup must not make the target: a cost counts after three measurements, and an old one after
 // two that agree against it.
 constexpr int kMeasurementsMin = 3;
-constexpr int kMixedPassesMin = 8;  // before a pass that contradicts it says that it is old
-constexpr double kNews = 0.25;      // an old cost that is off by more is measured twice at once
-constexpr double kPartMin = 0.33;   // of a pass's prefill, to learn from it
+constexpr int kDraftedPassesMax = 128;  // the same with drafts, whose passes are short
+constexpr int kPlainPassesMax = 512;    // after as many a draft's cost is measured anew
+constexpr int kMixedPassesMin = 8;      // before a pass that contradicts it says that it is old
+constexpr double kNews = 0.25;          // an old cost that is off by more is measured twice at once
+constexpr double kPartMin = 0.33;       // of a pass's prefill, to learn from it
 constexpr double kOvershoot = 1.25;
 constexpr double kOctave = 1.5;   // guess for the next octave's cost: between constant and linear
 constexpr int kDepthFirst = 512;  // positions below cost the same
@@ -113,6 +115,11 @@ double StepCost::prefill_ms(PrefillRun run) const {
   return ms;
 }
 
+double StepCost::draft_ms(int decoding) const {
+  const RecentMedian& known = decode_[decode_bucket(decoding)].draft_ms;
+  return known.count() < kMeasurementsMin ? 0 : known.get();
+}
+
 double StepCost::target_ms(int decoding) const {
   const double decode = decode_ms(std::max(decoding, 1));
   if (target_ms_ > 0) return std::max(target_ms_, kTargetDecodesMin * decode);
@@ -122,7 +129,8 @@ double StepCost::target_ms(int decoding) const {
 bool StepCost::wants_decode_alone(int decoding) const {
   if (decoding == 0) return false;
   const DecodeBucket& bucket = decode_[decode_bucket(decoding)];
-  return bucket.ms.count() < kMeasurementsMin || bucket.mixed_since >= kMixedPassesMax;
+  return bucket.ms.count() < kMeasurementsMin || bucket.mixed_since >= kMixedPassesMax ||
+         bucket.drafted_since >= kDraftedPassesMax;
 }
 
 PrefillRoom StepCost::room(int decoding) const {
@@ -139,12 +147,13 @@ PrefillRoom StepCost::room(int decoding) const {
 }
 
 void StepCost::observe_decode(DecodeBucket& bucket, double ms) {
-  const bool old = !bucket.ms.empty() && bucket.mixed_since >= kMixedPassesMax;
+  const bool old = !bucket.ms.empty() && (bucket.mixed_since >= kMixedPassesMax ||
+                                          bucket.drafted_since >= kDraftedPassesMax);
   const bool news = old && std::abs(ms / bucket.ms.get() - 1) > kNews;
   if (old) bucket.ms.keep_newest(kMeasurementsMin - 1);
   bucket.ms.add(ms);
   bucket.confirming = news && !bucket.confirming;
-  if (!bucket.confirming) bucket.mixed_since = 0;
+  if (!bucket.confirming) bucket.mixed_since = bucket.drafted_since = 0;
   if (bucket.ms.count() < kMeasurementsMin) return;
   const double known = bucket.announced;
   const double now = bucket.ms.get();
@@ -193,6 +202,9 @@ void StepCost::observe(int decoding, std::span<const PrefillRun> prefill, Durati
   if (decoding > 0) {
     DecodeBucket& bucket = decode_[decode_bucket(decoding)];
     if (prefill.empty()) {
+      if (++bucket.plain_since == kPlainPassesMax) {
+        bucket.draft_ms.keep_newest(kMeasurementsMin - 1);
+      }
       // The first after another kind of pass is slower than what users have undisturbed.
       if (std::exchange(settled_, decoding) == decoding || bucket.ms.empty()) {
         observe_decode(bucket, ms);
@@ -218,6 +230,15 @@ void StepCost::observe(int decoding, std::span<const PrefillRun> prefill, Durati
   } else {
     proven_tokens_ = std::max(proven_tokens_, tokens);
   }
+}
+
+void StepCost::observe_drafts(int decoding, int drafted, Duration took) {
+  DecodeBucket& bucket = decode_[decode_bucket(decoding)];
+  ++bucket.drafted_since;
+  bucket.plain_since = 0;
+  settled_ = 0;
+  const double ms = to_ms(took);
+  bucket.draft_ms.add(std::max(ms - decode_ms(decoding), ms * 1e-3) / drafted);
 }
 
 }  // namespace flotilla::batch

@@ -49,11 +49,15 @@ class StepCost {
 
   // A pass that is not to be counted (aborted, failed) is not reported.
   void observe(int decoding, std::span<const PrefillRun> prefill, Duration took);
+  // A pass without prefill that also computed `drafted` tokens, one or more.
+  void observe_drafts(int decoding, int drafted, Duration took);
 
   // Milliseconds; 0 = not known.
   double decode_ms(int decoding) const;
   double token_ms(int pos) const;
   double prefill_ms(PrefillRun run) const;
+  // What a drafted token adds beside `decoding` sequences.
+  double draft_ms(int decoding) const;
   // Wanted length of a pass that does both.
   double target_ms(int decoding) const;
 
@@ -72,6 +76,9 @@ class StepCost {
     int mixed_since = 0;      // passes with prefill since the last without
     bool confirming = false;  // the last measurement contradicted the others: one more
     double announced = 0;     // what the others know of; beyond kNews from it they are old too
+    int drafted_since = 0;    // as mixed_since, of passes with drafts
+    RecentMedian draft_ms;    // each drafted token's
+    int plain_since = 0;      // passes without drafts since the last with
   };
 
   void observe_decode(DecodeBucket& bucket, double ms);

@@ -207,5 +207,37 @@ TEST(StepCost, chunks_shrink_within_passes_when_the_machine_slows_down) {
   EXPECT_LE(passes, 4);
 }
 
+TEST(StepCost, a_drafts_cost_is_known_after_three_passes_and_told_apart_from_decoding) {
+  StepCost cost(Duration{}, 512);
+  while (cost.wants_decode_alone(1)) cost.observe(1, {}, ms(5));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(cost.draft_ms(1), 0);
+    cost.observe_drafts(1, 4 + i, ms(5 + 0.5 * (4 + i)));
+  }
+  EXPECT_NEAR(cost.draft_ms(1), 0.5, 1e-6);
+  EXPECT_NEAR(cost.decode_ms(1), 5, 1e-6);
+  EXPECT_EQ(cost.draft_ms(8), 0);
+}
+
+TEST(StepCost, decoding_is_measured_among_drafts_and_drafts_among_plain_passes) {
+  StepCost cost(Duration{}, 512);
+  while (cost.wants_decode_alone(1)) cost.observe(1, {}, ms(5));
+  int drafts = 0;
+  for (; !cost.wants_decode_alone(1); ++drafts) {
+    ASSERT_LT(drafts, 1000);
+    cost.observe_drafts(1, 4, ms(7));
+  }
+  EXPECT_GE(drafts, 100);
+  int plain = 0;
+  for (; cost.wants_decode_alone(1); ++plain) {
+    ASSERT_LT(plain, 10);
+    cost.observe(1, {}, ms(5));
+  }
+  for (int i = 0; i < 600; ++i) cost.observe(1, {}, ms(5));
+  EXPECT_EQ(cost.draft_ms(1), 0) << "old: it is measured anew";
+  cost.observe_drafts(1, 4, ms(7));
+  EXPECT_GT(cost.draft_ms(1), 0);
+}
+
 }  // namespace
 }  // namespace flotilla::batch

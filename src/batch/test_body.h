@@ -34,6 +34,7 @@ class TestBody {
     bool idle = true;
     bool lost = false;  // a fault made it count for nothing
     int decoding = 0;
+    int drafted = 0;
     std::vector<std::pair<int, int>> prefill;  // position, tokens
     Duration took{};
 
@@ -81,6 +82,7 @@ class TestBody {
     for (const engine::Chunk& chunk : plan.chunks) {
       const bool decodes = is_answer(plan, chunk);
       pass.decoding += decodes ? 1 : 0;
+      pass.drafted += chunk.drafted;
       if (!decodes) pass.prefill.emplace_back(chunk.pos, static_cast<int>(chunk.tokens.size()));
     }
     pass.idle = plan.empty();
@@ -157,6 +159,7 @@ class TestBody {
         std::vector<engine::Chunk> done;  // each slot stopped somewhere
         for (engine::Chunk chunk : plan.chunks) {
           chunk.tokens = chunk.tokens.first(random.below(chunk.tokens.size() + 1));
+          chunk.drafted = 0;
           if (!chunk.tokens.empty()) done.push_back(chunk);
         }
         if (!done.empty()) (void)engine_.decode(done);
@@ -177,38 +180,47 @@ class TestBody {
     }
   }
   void check_kept(int keep, int held) {
-    if (keep > held || keep < held - 1) breach("roll_back keeps more than there is");
+    if (keep > held || keep < held - 1 - limits_.draft_tokens_max)
+      breach("roll_back keeps more than there is, or less than it could");
   }
 
   bool is_answer(const StepPlan& plan, const engine::Chunk& chunk) const {
     const auto i = static_cast<std::size_t>(&chunk - plan.chunks.data());
     const Request& request = live_.at(plan.ids[i]);
-    return chunk.tokens.size() == 1 && chunk.wants_logits && !request.answer.empty();
+    const auto drafted = static_cast<std::size_t>(chunk.drafted);
+    return chunk.tokens.size() == 1 + drafted && chunk.wants_logits && !request.answer.empty();
   }
 
   void check_plan(const StepPlan& plan) {
     int tokens = 0;
+    int drafted = 0;
     int previous = -1;
     for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
       const engine::Chunk& chunk = plan.chunks[i];
       const Request& request = live_.at(plan.ids[i]);
       std::vector<engine::Token> all = request.prompt;
       all.insert(all.end(), request.answer.begin(), request.answer.end());
-      const std::size_t end = chunk.pos + chunk.tokens.size();
+      const auto sure = chunk.tokens.first(chunk.tokens.size() - chunk.drafted);
+      const std::size_t end = chunk.pos + sure.size();
+      drafted += chunk.drafted;
       if (chunk.slot <= previous) breach("chunks are not sorted by slot");
       if (chunk.pos != engine_.length(chunk.slot))
         breach("a chunk does not begin at its cells' end");
-      if (chunk.tokens.empty() || end > all.size() ||
-          !std::equal(chunk.tokens.begin(), chunk.tokens.end(), all.begin() + chunk.pos)) {
+      if (sure.empty() || end > all.size() ||
+          !std::equal(sure.begin(), sure.end(), all.begin() + chunk.pos)) {
         breach("a chunk holds other tokens than its sequence");
       }
       if (chunk.wants_logits != (end == all.size()))
         breach("logits are not those of the last token");
+      if (chunk.drafted > 0 && !is_answer(plan, chunk)) breach("a prompt has a draft");
+      if (static_cast<int>(end) + chunk.drafted > limits_.context)
+        breach("a draft is longer than the context");
       if (request.parked) breach("a parked sequence is in the pass");
       previous = chunk.slot;
       tokens += static_cast<int>(chunk.tokens.size());
     }
     if (tokens > limits_.step_tokens_max) breach("a pass is larger than step_tokens_max");
+    if (drafted > limits_.draft_tokens_max) breach("a pass has more drafts than it may");
     check_everyone(plan, previous);
   }
 
@@ -231,17 +243,30 @@ class TestBody {
   void sample(const StepPlan& plan, Instant now) {
     for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
       if (!plan.chunks[i].wants_logits) continue;
-      const std::span<const float> logits = engine_.logits(i);
-      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
       Request& request = live_.at(plan.ids[i]);
       if (request.answer.empty()) request.first_token = now;
       request.last_token = now;
-      request.answer.push_back(static_cast<engine::Token>(best));
-      if (static_cast<int>(request.answer.size()) == request.answer_tokens) {
-        finish(plan.ids[i]);
-      } else {
-        scheduler_.append(plan.ids[i], request.answer.back());
+      const bool over = take_tokens(plan, i, request);
+      const auto held = scheduler_.held(plan.ids[i]);
+      const int slot = plan.chunks[i].slot;
+      if (!held || held->slot != slot ||
+          static_cast<int>(held->tokens.size()) > engine_.length(slot)) {
+        breach("more cells are held than computed");
+        continue;
       }
+      engine_.truncate(slot, static_cast<int>(held->tokens.size()));
+      if (over) finish(plan.ids[i]);
+    }
+  }
+
+  // The likeliest token, and one for each of its draft that was right; true: the answer is over.
+  bool take_tokens(const StepPlan& plan, std::size_t i, Request& request) {
+    for (std::size_t right = 0;; ++right) {
+      const std::span<const float> logits = engine_.logits(i, right);
+      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      request.answer.push_back(static_cast<engine::Token>(best));
+      if (static_cast<int>(request.answer.size()) == request.answer_tokens) return true;
+      if (!scheduler_.append(plan.ids[i], request.answer.back())) return false;
     }
   }
 

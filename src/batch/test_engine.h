@@ -14,15 +14,20 @@ class TestEngine final : public engine::Engine {
  public:
   static constexpr int kVocabulary = 97;
 
-  TestEngine(int width, int context, int step_tokens_max) : slots_(width) {
+  // `period`: the model says the same again after so many tokens; 0: it never does.
+  TestEngine(int width, int context, int step_tokens_max, int period = 0)
+      : period_(period), slots_(width) {
     info_.width = width;
     info_.context = context;
     info_.step_tokens_max = step_tokens_max;
     info_.vocabulary = kVocabulary;
   }
 
-  // What the model says after `tokens`.
-  static engine::Token next(std::span<const engine::Token> tokens) {
+  // What the model says after `tokens`. With a period it breaks off now and then.
+  engine::Token next(std::span<const engine::Token> tokens) const {
+    const auto period = static_cast<std::size_t>(period_);
+    if (period > 0 && tokens.size() >= period && tokens.size() % 61 != 0)
+      return tokens[tokens.size() - period];
     std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
     for (const engine::Token token : tokens) {
       hash = (hash ^ static_cast<std::uint64_t>(token)) * 0xBF58476D1CE4E5B9ULL;
@@ -46,16 +51,24 @@ class TestEngine final : public engine::Engine {
       auto& cells = slots_[chunk.slot];
       cells.insert(cells.end(), chunk.tokens.begin(), chunk.tokens.end());
       CHECK(length(chunk.slot) <= info_.context);
-      logits_.emplace_back();
+      auto& rows = logits_.emplace_back();
       if (!chunk.wants_logits) continue;
-      logits_.back().assign(kVocabulary, 0.0F);
-      logits_.back()[next(cells)] = 1;
+      CHECK(static_cast<std::size_t>(chunk.drafted) < chunk.tokens.size());
+      for (int after = chunk.drafted; after >= 0; --after) {
+        rows.emplace_back(kVocabulary, 0.0F);
+        rows.back()[next(std::span(cells).first(cells.size() - after))] = 1;
+      }
     }
     CHECK(tokens <= info_.step_tokens_max);
     return engine::StepOutcome::Done;
   }
-  std::span<const float> logits(std::size_t index) const override { return logits_.at(index); }
-  std::span<const float> vector(std::size_t index) const override { return logits_.at(index); }
+  std::span<const float> logits(std::size_t index) const override {
+    return logits_.at(index).back();
+  }
+  std::span<const float> logits(std::size_t index, std::size_t drafted) const override {
+    return logits_.at(index).at(drafted);
+  }
+  std::span<const float> vector(std::size_t index) const override { return logits(index); }
 
   int length(int slot) const override { return static_cast<int>(slots_.at(slot).size()); }
   void truncate(int slot, int length) override {
@@ -82,8 +95,9 @@ class TestEngine final : public engine::Engine {
 
  private:
   engine::EngineInfo info_;
+  int period_;
   std::vector<std::vector<engine::Token>> slots_;
-  std::vector<std::vector<float>> logits_;
+  std::vector<std::vector<std::vector<float>>> logits_;  // by chunk of the last pass, by token
 };
 
 }  // namespace flotilla::batch

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/server_access.h"
 #include "client/burst.h"
 #include "client/burst_report.h"
+#include "config/file.h"
 
 namespace flotilla::cli {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 struct BurstFlags {
   std::string url;
   std::string compare;
+  std::string prompt_file;
   client::BurstOptions options;
   int rounds = 3;
   bool json = false;
@@ -78,7 +81,12 @@ Task<bool> run_comparison(Executor executor, BurstFlags flags) {
   co_return a.report.all_well() && b.report.all_well();
 }
 
-int run_burst_command(const BurstFlags& flags) {
+int run_burst_command(BurstFlags flags) {
+  if (!flags.prompt_file.empty()) {
+    auto prompt = config::read_file(flags.prompt_file);
+    if (!prompt) return tell_error(prompt.error());
+    flags.options.prompt = std::move(*prompt);
+  }
   return run_measurement([&flags](Executor executor) {
     return flags.compare.empty() ? run_one(executor, flags) : run_comparison(executor, flags);
   });
@@ -104,6 +112,8 @@ void add_bench_burst(const App& bench, CommandResult& result) {
   burst.add_option("--max-tokens", flags->options.max_tokens, "Tokens of each answer, exactly")
       .between(1, 1000000)
       .show_default();
+  burst.add_option("--prompt-file", flags->prompt_file,
+                   "Text to ask after each request's number (default: to write a long story)");
   burst.add_option("--model", flags->options.model, "Alias to ask (default: the only ready model)");
   burst.add_option("--compare", flags->compare,
                    "A second server, measured in turns with the first");

@@ -208,6 +208,11 @@ void add_load(const App& app, CommandResult& result) {
   command.add_option("--gpu-layers", spec.gpu_layers, "Layers on an accelerator");
   command.add_option("--chat-template", spec.chat_template,
                      "Template text instead of the model's own");
+  command
+      .add_option("--speculate", spec.speculate,
+                  "ngram: several tokens a pass where text repeats itself, with the same answers; "
+                  "auto: the same (default: off)")
+      .one_of({"off", "ngram", "auto"});
   command.add_option("--engine", spec.engine,
                      "An engine of the server's flotilla.yaml instead of our runner");
   command.add_flag("--default", spec.is_default, "Answers unknown model names too");

@@ -80,6 +80,12 @@ void add_flags(const App& command, RunnerFlags& flags) {
       .show_default();
   command.add_option("--gpu-layers", load.gpu_layers, "Layers on the GPU, where there is one")
       .not_negative();
+  command
+      .add_option("--speculate", options.speculate,
+                  "ngram: several tokens a pass where text repeats itself, with the same answers; "
+                  "auto: the same")
+      .one_of({"off", "ngram", "auto"})
+      .show_default();
   command.add_option("--chat-template", load.chat_template,
                      "Jinja text instead of the model's own");
   command

@@ -9,13 +9,14 @@ namespace {
 
 // Prompts differ from the first words on, so that no cache of prefixes answers for the engine.
 http::Request numbered_request(const BurstOptions& options, int number, int max_tokens) {
-  return chat_request(
-      {.content =
-           fmt::format("Number {}: write a long story about a fleet of ships and the sea.", number),
-       .model = options.model,
-       .key = options.key,
-       .max_tokens = max_tokens,
-       .seed = number});
+  const std::string_view prompt = options.prompt.empty()
+                                      ? "write a long story about a fleet of ships and the sea."
+                                      : std::string_view(options.prompt);
+  return chat_request({.content = fmt::format("Number {}: {}", number, prompt),
+                       .model = options.model,
+                       .key = options.key,
+                       .max_tokens = max_tokens,
+                       .seed = number});
 }
 
 using Finished = boost::asio::experimental::channel<void(boost::system::error_code)>;

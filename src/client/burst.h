@@ -13,6 +13,7 @@ struct BurstOptions {
   int max_tokens = 100;  // of each answer, exactly: the end-of-text token is ignored
   std::string model;
   std::string key;                            // sent as bearer token where not empty
+  std::string prompt;                         // instead of ours, after each request's number
   Duration limit = std::chrono::minutes(10);  // without a byte, of one request
 };
 

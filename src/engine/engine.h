@@ -36,6 +36,7 @@ struct LoadOptions {
   KvType kv_type = KvType::F16;
   Kernels kernels = Kernels::Flotilla;
   std::string chat_template;  // overrides the model's own when not empty
+  int draft_tokens_max = 0;   // drafted tokens of one forward pass; each needs memory for logits
 };
 
 // What was really loaded: never what was asked for.
@@ -56,6 +57,8 @@ struct EngineInfo {
   int vector_length = 0;       // numbers in a text's vector; 0: it makes none
   bool generates_text = true;  // false: it was made for vectors alone
   bool whole_prompts = false;  // a chunk must be all of its prompt, which leaves no cells
+  int draft_tokens_max = 0;    // 0: chunks have no drafts
+  std::string draft_reason;    // why it could have none, else empty
 };
 
 // A run of one sequence's tokens in one forward pass: cells [pos, pos + tokens.size()) of a slot.
@@ -65,6 +68,9 @@ struct Chunk {
   std::span<const Token> tokens;
   bool wants_logits = false;  // of the last token
   bool wants_vector = false;  // of the last token, whose logits are wanted too
+  // Of its tokens, the last so many are guesses: the logits of each, and of the token before them,
+  // are wanted too.
+  int drafted = 0;
 };
 
 enum class StepOutcome {
@@ -82,11 +88,14 @@ class Engine {
   virtual const EngineInfo& info() const = 0;
 
   // One forward pass. Chunks are sorted by slot, one at most a slot, each begins at length(slot),
-  // and they hold at most step_tokens_max tokens. A violation is our bug (CHECK).
+  // and they hold at most step_tokens_max tokens, draft_tokens_max of them drafted. A violation is
+  // our bug (CHECK).
   virtual StepOutcome decode(std::span<const Chunk> chunks) = 0;
   // Logits [vocabulary] of chunk `index` of the last decode(), which asked for them. Valid until
   // the next decode().
   virtual std::span<const float> logits(std::size_t index) const = 0;
+  // Of the token that stands `drafted` tokens after the one before chunk `index`'s draft.
+  virtual std::span<const float> logits(std::size_t index, std::size_t drafted) const = 0;
   // What the model makes of all tokens up to the last one of chunk `index`, which asked for it: its
   // last layer's normalised output there, [vector_length].
   virtual std::span<const float> vector(std::size_t index) const = 0;

@@ -56,7 +56,7 @@ bool ends_with(std::span<const Cell> cells, std::string_view text) {
 // Far below what can follow, but a logit_bias of +100 still wins.
 constexpr float kImpossible = -40.0F;
 
-void fill_logits(std::span<const Cell> cells, std::span<float> logits) {
+void fill_logits(std::span<const Cell> cells, int period, std::span<float> logits) {
   std::ranges::fill(logits, kImpossible);
   const std::uint64_t hash = cells.back().hash;
   const auto offer = [&](Token token, float bonus) {
@@ -74,6 +74,10 @@ void fill_logits(std::span<const Cell> cells, std::span<float> logits) {
   offer(0xE4, -0.2F);  // three: Chinese
   offer(0xF0, -0.2F);  // four: an ancient script
   offer(kFakeTurnEnd, hash % 97 == 0 ? 8.0F : -8.0F);
+  const auto back = static_cast<std::size_t>(period);
+  if (period <= 0 || cells.size() < back || hash % 16 == 0) return;
+  const Token before = cells[cells.size() - back].token;
+  if (before >= 'a' && before <= 'z') offer(before, 12);
 }
 
 // As long as nothing else here, so that a mix-up shows.
@@ -106,6 +110,7 @@ class FakeEngine final : public Engine {
     info_.vector_length = kVectorLength;
     info_.whole_prompts = options.whole_prompts;
     info_.generates_text = info_.can_cut = !options.whole_prompts;
+    info_.draft_tokens_max = options.whole_prompts ? 0 : options.draft_tokens_max;
   }
 
   const EngineInfo& info() const override { return info_; }
@@ -128,19 +133,27 @@ class FakeEngine final : public Engine {
     }
     if (aborted) return StepOutcome::Aborted;
     for (const Chunk& chunk : chunks) {
-      logits_.emplace_back();
+      auto& rows = logits_.emplace_back();
       vectors_.emplace_back();
       if (!chunk.wants_logits) continue;
-      logits_.back().resize(kFakeVocabulary);
-      fill_logits(cells(chunk.slot), logits_.back());
-      if (chunk.wants_vector) vectors_.back() = make_vector(cells(chunk.slot));
+      const std::span<const Cell> all = cells(chunk.slot);
+      for (int after = chunk.drafted; after >= 0; --after) {
+        rows.emplace_back(kFakeVocabulary);
+        fill_logits(all.first(all.size() - static_cast<std::size_t>(after)), options_.period,
+                    rows.back());
+      }
+      if (chunk.wants_vector) vectors_.back() = make_vector(all);
     }
     return StepOutcome::Done;
   }
 
   std::span<const float> logits(std::size_t index) const override {
     CHECK(index < logits_.size() && !logits_[index].empty());
-    return logits_[index];
+    return logits_[index].back();
+  }
+  std::span<const float> logits(std::size_t index, std::size_t drafted) const override {
+    CHECK(index < logits_.size() && drafted < logits_[index].size());
+    return logits_[index][drafted];
   }
   std::span<const float> vector(std::size_t index) const override {
     CHECK(index < vectors_.size() && !vectors_[index].empty());
@@ -226,7 +239,7 @@ class FakeEngine final : public Engine {
   const FakeOptions options_;
   EngineInfo info_;
   std::vector<std::vector<Cell>> slots_;
-  std::vector<std::vector<float>> logits_;  // by chunk of the last pass
+  std::vector<std::vector<std::vector<float>>> logits_;  // by chunk of the last pass, by token
   std::vector<std::vector<float>> vectors_;
   std::mutex mutex_;
   std::condition_variable abort_asked_;

@@ -19,6 +19,8 @@ struct FakeOptions {
   std::chrono::microseconds per_step{0};  // time that a pass takes; 0 = no waiting
   std::chrono::microseconds per_token{0};
   bool whole_prompts = false;  // as a model that was made for vectors alone
+  int draft_tokens_max = 0;
+  int period = 0;             // > 0: mostly it says again what stood so many tokens before
   std::string crash_on = {};  // a pass in which a sequence's last bytes are these kills the process
 };
 

@@ -136,5 +136,32 @@ TEST(FakeText, TypedControlTokensStayText) {
   EXPECT_EQ(model.chat_template->render({&wrong, 1}, {}).error().code, Code::InvalidArgument);
 }
 
+TEST(FakeEngine, a_drafts_logits_are_those_of_passes_of_their_own) {
+  const LoadedModel model = make_fake_model({.width = 2, .draft_tokens_max = 8, .period = 3});
+  Engine& engine = *model.engine;
+  EXPECT_EQ(engine.info().draft_tokens_max, 8);
+  const std::vector<Token> run = {'a', 'b', 'c', 'd'};
+  const Chunk drafted[] = {{.slot = 0, .pos = 0, .tokens = run, .wants_logits = true, .drafted = 3},
+                           {.slot = 1, .pos = 0, .tokens = run, .wants_logits = true}};
+  ASSERT_EQ(engine.decode(drafted), StepOutcome::Done);
+  std::vector<std::vector<float>> rows;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto row = engine.logits(0, i);
+    rows.emplace_back(row.begin(), row.end());
+  }
+  EXPECT_TRUE(std::ranges::equal(engine.logits(1), rows[3]));
+  EXPECT_TRUE(std::ranges::equal(engine.logits(1, 0), rows[3]));
+  EXPECT_EQ(greedy(rows[2]), 'a');
+  engine.truncate(0, 0);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Chunk one{.slot = 0,
+                    .pos = static_cast<int>(i),
+                    .tokens = std::span(run).subspan(i, 1),
+                    .wants_logits = true};
+    ASSERT_EQ(engine.decode({&one, 1}), StepOutcome::Done);
+    EXPECT_TRUE(std::ranges::equal(engine.logits(0), rows[i])) << i;
+  }
+}
+
 }  // namespace
 }  // namespace flotilla::engine

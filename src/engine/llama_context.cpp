@@ -49,8 +49,9 @@ llama_context_params context_params(const ContextShape& shape, Layout layout, La
   params.n_ubatch = static_cast<std::uint32_t>(
       std::min(shape.step_tokens_max, layout.unified ? kPassTokensMax : kStockPassTokensMax));
   params.n_seq_max = static_cast<std::uint32_t>(shape.width);
-  // One output a slot and pass. The buffer of logits is by far the largest of the compute buffers.
-  params.n_outputs_max = params.n_seq_max;
+  // One output a slot and pass, and one for each drafted token. The buffer of logits is by far the
+  // largest of the compute buffers; libllama aborts on more outputs.
+  params.n_outputs_max = params.n_seq_max + static_cast<std::uint32_t>(shape.draft_tokens_max);
   params.n_threads = shape.threads;
   params.n_threads_batch = shape.threads;
   params.type_k = to_ggml(shape.kv_type);
@@ -87,9 +88,12 @@ Result<void> check_options(const LoadOptions& options, int context_trained) {
     return invalid(
         fmt::format("threads must be 1-{}, not {}", GGML_MAX_N_THREADS, options.threads));
   }
-  if (options.context < 0 || options.window < 0 || options.step_tokens_max < 1) {
-    return invalid(fmt::format("context {}, window {} and step_tokens_max {} must be positive",
-                               options.context, options.window, options.step_tokens_max));
+  if (options.context < 0 || options.window < 0 || options.step_tokens_max < 1 ||
+      options.draft_tokens_max < 0) {
+    return invalid(fmt::format(
+        "context {}, window {}, step_tokens_max {} and draft_tokens_max {} must be "
+        "positive",
+        options.context, options.window, options.step_tokens_max, options.draft_tokens_max));
   }
   if (options.spin < -1 || options.spin > 100) {
     return invalid(fmt::format("spin must be 0-100, or -1 for the default, not {}", options.spin));
@@ -131,6 +135,8 @@ ContextShape plan_context(const LoadOptions& options, const llama_model* model) 
   shape.spin = options.spin >= 0 ? options.spin : crowded ? 0 : kSpinDefault;
   shape.kv_type = options.kv_type;
   shape.our_kernels = uses_our_kernels(options);
+  // Elsewhere the bits depend on how a sequence is cut, and so would the words on the drafts.
+  shape.draft_tokens_max = shape.our_kernels ? options.draft_tokens_max : 0;
   return shape;
 }
 

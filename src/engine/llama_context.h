@@ -22,6 +22,7 @@ struct ContextShape {
   int spin = 0;
   KvType kv_type = KvType::F16;
   bool our_kernels = false;
+  int draft_tokens_max = 0;
 };
 
 // A context that has computed: its memory is reserved, its weights are in memory.

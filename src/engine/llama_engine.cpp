@@ -37,6 +37,16 @@ std::string meta_text(const llama_model* model, auto read) {
   return text.data();
 }
 
+// Drafted tokens that were wrong must leave no trace in the cells, nor drafts in the bits.
+std::string reason_against_drafts(const llama_model* model, const ReadyContext& ready,
+                                  const GgufFacts& facts) {
+  if (facts.use != GgufFacts::Use::Text) return "the model generates no text";
+  if (!ready.partial_truncation) return "the model's state cannot go back to an earlier token";
+  if (llama_model_n_swa(model) > 0) return "the model's cells leave a sliding window for good";
+  if (!ready.kernel_use.all_ours()) return "these kernels' bits depend on what shares a pass";
+  return {};
+}
+
 EngineInfo describe(const llama_model* model, const ReadyContext& ready, const GgufFacts& facts) {
   EngineInfo info;
   info.description = meta_text(model, llama_model_desc);
@@ -56,6 +66,8 @@ EngineInfo describe(const llama_model* model, const ReadyContext& ready, const G
   info.can_cut = ready.partial_truncation;
   info.vector_length = static_cast<int>(ready.rows->length());
   info.generates_text = facts.use == GgufFacts::Use::Text;
+  info.draft_reason = reason_against_drafts(model, ready, facts);
+  if (info.draft_reason.empty()) info.draft_tokens_max = ready.shape.draft_tokens_max;
   return info;
 }
 
@@ -106,7 +118,7 @@ class LlamaEngine final : public Engine {
 
   StepOutcome decode(std::span<const Chunk> chunks) override {
     check_chunks(*this, chunks);
-    logits_.assign(chunks.size(), nullptr);
+    logits_.assign(chunks.size(), {});
     vectors_.assign(chunks.size(), {});
     bool first = true;
     for (const std::vector<std::size_t>& part : parts_of(chunks)) {
@@ -120,8 +132,13 @@ class LlamaEngine final : public Engine {
   }
 
   std::span<const float> logits(std::size_t index) const override {
-    CHECK(index < logits_.size() && logits_[index] != nullptr);
-    return {logits_[index], static_cast<std::size_t>(info_.vocabulary)};
+    CHECK(index < logits_.size() && !logits_[index].empty());
+    return {logits_[index].back(), static_cast<std::size_t>(info_.vocabulary)};
+  }
+
+  std::span<const float> logits(std::size_t index, std::size_t drafted) const override {
+    CHECK(index < logits_.size() && drafted < logits_[index].size());
+    return {logits_[index][drafted], static_cast<std::size_t>(info_.vocabulary)};
   }
 
   std::span<const float> vector(std::size_t index) const override {
@@ -231,8 +248,11 @@ class LlamaEngine final : public Engine {
       const Chunk& chunk = chunks[i];
       last += static_cast<int>(chunk.tokens.size());
       if (!chunk.wants_logits) continue;
-      logits_[i] = llama_get_logits_ith(context_, last);
-      CHECK(logits_[i] != nullptr);
+      for (int at = last - chunk.drafted; at <= last; ++at) {
+        logits_[i].push_back(llama_get_logits_ith(context_, at));
+        CHECK(logits_[i].back() != nullptr);
+      }
+      row += static_cast<std::size_t>(chunk.drafted);
       if (chunk.wants_vector) {
         const auto numbers = ready_.rows->row(row);
         vectors_[i].assign(numbers.begin(), numbers.end());
@@ -266,7 +286,8 @@ class LlamaEngine final : public Engine {
         batch_.pos[at] = chunk.pos + static_cast<int>(i);
         batch_.n_seq_id[at] = 1;
         batch_.seq_id[at][0] = chunk.slot;
-        batch_.logits[at] = chunk.wants_logits && i + 1 == chunk.tokens.size() ? 1 : 0;
+        const std::size_t wanted = chunk.wants_logits ? 1 + std::size_t(chunk.drafted) : 0;
+        batch_.logits[at] = i + wanted >= chunk.tokens.size() ? 1 : 0;
       }
     }
   }
@@ -343,7 +364,8 @@ class LlamaEngine final : public Engine {
   ThreadChoice threads_;
   std::vector<int> lengths_;
   llama_batch batch_;
-  std::vector<const float*> logits_;  // by chunk of the last pass; libllama's memory
+  // By chunk of the last pass, by token of those that asked for them; libllama's memory.
+  std::vector<std::vector<const float*>> logits_;
   std::vector<std::vector<float>> vectors_;
   std::atomic<bool> abort_{false};
 };

@@ -192,6 +192,52 @@ TEST_F(LlamaEngineTest, LogitsAreBitIdenticalInEverySchedule) {
   EXPECT_GT(compared, kSanitized ? 10 : 80);
 }
 
+TEST_F(LlamaEngineTest, DraftedTokensHaveTheLogitsOfPassesOfTheirOwn) {
+  if (!engine_.info().exact_resume) GTEST_SKIP() << "not promised: " << engine_.info().numerics;
+  EXPECT_EQ(engine_.info().draft_tokens_max, 0) << "none were asked for";
+  LoadOptions options = sample_options();
+  options.draft_tokens_max = 20;
+  auto loaded = load_llama(options, {});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  Engine& engine = *loaded->engine;
+  ASSERT_EQ(engine.info().draft_tokens_max, 20);
+  EXPECT_EQ(engine.info().numerics, engine_.info().numerics);
+  // Eight sequences decode together, four of them with a draft, one of which is wrong from its
+  // second token on.
+  constexpr int kDrafted[] = {0, 16, 0, 1, 2, 0, 1, 0};
+  std::vector<std::vector<Token>> texts;
+  std::vector<std::vector<Logits>> alone(8);
+  for (int slot = 0; slot < 8; ++slot) {
+    texts.push_back(some_tokens(40 + 5 * slot, slot));
+    const auto prompt = std::span(texts.back()).first(20);
+    append(slot, prompt);
+    append(engine, slot, prompt);
+    for (std::size_t at = 20; at < 40; ++at)
+      alone[slot].push_back(append(slot, std::span(texts.back()).subspan(at, 1)));
+  }
+  for (int from = 20; from + 17 < 40; ++from) {
+    std::vector<std::vector<Token>> runs;
+    std::vector<Chunk> chunks;
+    for (int slot = 0; slot < 8; ++slot) {
+      const auto first = texts[slot].begin() + from;
+      runs.emplace_back(first, first + 1 + kDrafted[slot]);
+      if (slot == 4) runs.back()[2] = 17;
+    }
+    for (int slot = 0; slot < 8; ++slot)
+      chunks.push_back({slot, from, runs[slot], true, false, kDrafted[slot]});
+    ASSERT_EQ(engine.decode(chunks), StepOutcome::Done);
+    for (int slot = 0; slot < 8; ++slot) {
+      const int right = slot == 4 ? 1 : kDrafted[slot];
+      for (int row = 0; row <= right; ++row) {
+        ASSERT_TRUE(std::ranges::equal(engine.logits(slot, row), alone[slot][from - 20 + row]))
+            << "slot " << slot << " from " << from << " row " << row;
+      }
+      engine.truncate(slot, from + 1);
+      ASSERT_EQ(engine.length(slot), from + 1);
+    }
+  }
+}
+
 TEST_F(LlamaEngineTest, ContinuesASentence) {
   const std::vector<Token> prompt = tokens_of("The capital of France is");
   const std::string text = answer(0, prompt, 8);

@@ -66,6 +66,7 @@ class VectorEngine final : public Engine {
   }
 
   std::span<const float> logits(std::size_t) const override { return {}; }
+  std::span<const float> logits(std::size_t, std::size_t) const override { return {}; }
   std::span<const float> vector(std::size_t index) const override { return vectors_.at(index); }
 
   int length(int slot) const override { return lengths_.at(static_cast<std::size_t>(slot)); }
@@ -158,6 +159,7 @@ EngineInfo describe(const llama_model* model, const LoadOptions& options) {
   info.vector_length = llama_model_n_embd_out(model);
   info.generates_text = false;
   info.whole_prompts = true;
+  info.draft_reason = "the model generates no text";
   return info;
 }
 

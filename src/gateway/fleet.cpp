@@ -257,6 +257,7 @@ api::RunnerSpec Fleet::runner_spec(const GenerationSpec& pool, const api::NodeSp
   spec.kv_type = pool.load.kv_type;
   spec.gpu_layers = pool.load.gpu_layers;
   spec.chat_template = pool.load.chat_template;
+  if (pool.load.speculate != "off") spec.speculate = pool.load.speculate;
   spec.alias = pool.load.alias;
   spec.node = node.id;
   spec.env = runner_env(*options_.knobs, node);

@@ -91,6 +91,13 @@ struct Now {
   MetricFamily cached =
       family("flotilla_replica_cached_prompt_tokens_total",
              "Of these, tokens that were not computed again.", MetricType::Counter);
+  MetricFamily drafted =
+      family("flotilla_replica_drafted_tokens_total",
+             "Tokens that a replica's runner guessed and computed to see whether "
+             "they are right, since it started.",
+             MetricType::Counter);
+  MetricFamily accepted = family("flotilla_replica_accepted_draft_tokens_total",
+                                 "Of these, tokens that were right.", MetricType::Counter);
   MetricFamily restarts = family("flotilla_replica_restarts_total",
                                  "Times that a lost replica came back.", MetricType::Counter);
   MetricFamily steps = family("flotilla_step_seconds", "Forward passes, by how long they took.",
@@ -118,6 +125,10 @@ struct Now {
       add(stored, labels, static_cast<double>(launch->told.stored_bytes));
       add(on_disk, labels, static_cast<double>(launch->told.disk_bytes));
       add(conversations, labels, launch->told.stored);
+      if (const api::RunnerDrafts& drafts = launch->told.drafts; !drafts.mode.empty()) {
+        add(drafted, labels, static_cast<double>(drafts.drafted_tokens));
+        add(accepted, labels, static_cast<double>(drafts.accepted_tokens));
+      }
       add_histogram(steps, labels, counts.by_ms, api::PassCounts::kMsEdges, 0.001,
                     counts.ms_sum / 1000);
       add_histogram(batch, labels, counts.by_width, api::PassCounts::kWidthEdges, 1,
@@ -140,11 +151,11 @@ struct Now {
   }
 
   std::vector<MetricFamily> take() {
-    return {std::move(queue),    std::move(live),   std::move(total),         std::move(up),
-            std::move(busy),     std::move(width),  std::move(speed),         std::move(memory),
-            std::move(overhead), std::move(stored), std::move(conversations), std::move(restarts),
-            std::move(steps),    std::move(batch),  std::move(generated),     std::move(prompts),
-            std::move(cached),   std::move(on_disk)};
+    return {std::move(queue),    std::move(live),    std::move(total),         std::move(up),
+            std::move(busy),     std::move(width),   std::move(speed),         std::move(memory),
+            std::move(overhead), std::move(stored),  std::move(conversations), std::move(restarts),
+            std::move(steps),    std::move(batch),   std::move(generated),     std::move(prompts),
+            std::move(cached),   std::move(on_disk), std::move(drafted),       std::move(accepted)};
   }
 };
 

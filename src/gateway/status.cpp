@@ -35,6 +35,12 @@ api::ReplicaStatus replica_status(const cluster::ReplicaStatus& replica, const P
     out.sessions_stored = launch->told.stored;
     out.session_store_bytes = launch->told.stored_bytes;
     out.session_store_disk_bytes = launch->told.disk_bytes;
+    if (const api::RunnerDrafts& drafts = launch->told.drafts; !drafts.mode.empty()) {
+      out.speculate = {.mode = drafts.mode,
+                       .reason = drafts.reason,
+                       .drafted_tokens = drafts.drafted_tokens,
+                       .accepted_tokens = drafts.accepted_tokens};
+    }
   }
   return out;
 }

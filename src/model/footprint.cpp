@@ -65,10 +65,10 @@ Result<Footprint> footprint(const GgufHeader& header, std::int64_t weights,
 
   // Scratch of one forward pass: about fourteen embeddings a token, as floats (a feed-forward part
   // is three to four wide), the mask of a slot's cells as a float and as a half, and each slot's
-  // logits twice.
+  // and drafted token's logits twice.
   const std::int64_t pass = product(14 * std::min(header.embedding, kContextMax), 4) + 6 * slot;
   need.buffers = kProgram + product(header.vocabulary, kTextEntry) + product(pass, kPassTokens) +
-                 product(product(header.vocabulary, 8), width);
+                 product(product(header.vocabulary, 8), width + request.draft_tokens);
   need.buffers = std::min(need.buffers, kBytesMax);
   return need;
 }

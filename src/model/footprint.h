@@ -8,11 +8,16 @@
 
 namespace flotilla::model {
 
+// Guesses of one pass, over all sequences, of a runner that speculates: as many as a pass of a few
+// sequences computes for little more than the weights' reading. Each takes memory for logits.
+inline constexpr int kDraftTokensMax = 16;
+
 struct FootprintRequest {
   int width = 1;
   std::int64_t context = 0;  // tokens of one sequence; 0 = what the model was trained for
   std::int64_t window = 0;   // KV cells of all sequences, if more than width × context
   std::string_view kv_type = "f16";
+  int draft_tokens = 0;  // drafted in one pass
 };
 
 // Memory that a runner with our kernels will take, in bytes. Weights are exact, KV is exact for

@@ -46,7 +46,9 @@ api::RunnerEvent LoadMeter::event(int held, Instant now) {
           .passes = stats_.counts,
           .stored_bytes = stats_.stored_bytes,
           .stored = stats_.stored,
-          .disk_bytes = stats_.disk_bytes};
+          .disk_bytes = stats_.disk_bytes,
+          .drafts = {.drafted_tokens = stats_.drafted_tokens,
+                     .accepted_tokens = stats_.accepted_tokens}};
 }
 
 }  // namespace flotilla::runner

@@ -65,7 +65,8 @@ Result<std::int64_t> memory_beside_model(const engine::LoadOptions& load, std::i
                        {.width = load.width,
                         .context = load.context,
                         .window = load.window,
-                        .kv_type = load.kv_type == engine::KvType::Q8_0 ? "q8_0" : "f16"});
+                        .kv_type = load.kv_type == engine::KvType::Q8_0 ? "q8_0" : "f16",
+                        .draft_tokens = load.draft_tokens_max});
   if (!need) return flotilla::fail(need.error());
   if (need->total() <= limit) return std::max<std::int64_t>(0, limit - need->total() - limit / 16);
   constexpr double mib = 1 << 20;
@@ -155,7 +156,14 @@ Awaitable<void> Process::serve() {
 }
 
 Result<engine::LoadedModel> Process::load() {
-  if (options_.synthetic) return engine::make_fake_model(options_.fake);
+  const bool drafts = options_.speculate != "off";
+  if (options_.synthetic) {
+    engine::FakeOptions fake = options_.fake;
+    if (drafts) fake.draft_tokens_max = model::kDraftTokensMax;
+    return engine::make_fake_model(fake);
+  }
+  engine::LoadOptions load = options_.load;
+  if (drafts) load.draft_tokens_max = model::kDraftTokensMax;
   Instant said{};
   const auto progress = [this, &said](std::int64_t loaded, std::int64_t total) {
     const Instant now = clock_.now();
@@ -170,11 +178,11 @@ Result<engine::LoadedModel> Process::load() {
     return !cancelled_.load();
   };
   if (options_.memory_limit) {
-    const auto left = memory_beside_model(options_.load, *options_.memory_limit);
+    const auto left = memory_beside_model(load, *options_.memory_limit);
     if (!left) return flotilla::fail(left.error());
     left_for_store_ = *left;
   }
-  return engine::load_llama(options_.load, progress);
+  return engine::load_llama(load, progress);
 }
 
 ServiceOptions Process::service_options(const engine::EngineInfo& info) {
@@ -199,6 +207,13 @@ ServiceOptions Process::service_options(const engine::EngineInfo& info) {
   limits.window = 0;  // each slot of the engine holds a whole context
   limits.step_tokens_max = info.step_tokens_max;
   limits.whole_prompts = info.whole_prompts;
+  limits.draft_tokens_max = info.draft_tokens_max;
+  if (options_.speculate != "off") {
+    out.drafts = {.mode = info.draft_tokens_max > 0 ? "ngram" : "off",
+                  .reason = info.draft_tokens_max > 0 ? "" : info.draft_reason};
+    if (!out.drafts.reason.empty())
+      log::warning("--speculate {} is off: {}", options_.speculate, out.drafts.reason);
+  }
   if (info.whole_prompts) limits.prefill_batch = info.width;  // nobody decodes beside them
   return out;
 }

@@ -22,6 +22,7 @@ struct RunnerOptions {
   // stdin is the life line (its end ends the runner at once), stdout carries JSON lines.
   bool supervised = false;
   Duration drain = std::chrono::seconds(120);  // after SIGTERM or SIGINT
+  std::string speculate = "off";               // ngram or auto: where drafts change no answer
   ServiceOptions service;  // scheduler.limits: prefill_batch and step_target only
   // For cells of conversations that do not compute; none = a quarter of what is free after the
   // load.

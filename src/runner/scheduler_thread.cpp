@@ -1,6 +1,7 @@
 #include "runner/scheduler_thread.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +31,14 @@ Error engine_failed(std::string_view what) {
                .message = "the engine failed (" + std::string(what) +
                           "); other requests go on, send this one again",
                .reason = "engine_failed"};
+}
+
+Error rules_too_slow(Duration limit) {
+  return Error{.code = Code::InvalidArgument,
+               .message = fmt::format("the tools, response_format or grammar took longer than {} s "
+                                      "for one token; make them simpler",
+                                      to_s(limit)),
+               .reason = "grammar_too_complex"};
 }
 
 }  // namespace
@@ -274,46 +283,53 @@ void SchedulerThread::sample(const batch::StepPlan& plan) {
     if (!plan.chunks[i].wants_logits) continue;
     const SequenceId id = plan.ids[i];
     Sequence& sequence = sequences_.at(id);
-    if (!sequence.answer) {
+    if (sequence.answer) {
+      sample(id, sequence, plan.chunks[i], i);
+    } else {
       note_prompt_done(id, sequence);
       take_vector(id, sequence, i);
-      continue;
     }
+  }
+}
+
+// The answer's next token, and one more for each drafted one that it proves right. Each is chosen
+// as it would be in a pass of its own, so drafts change no answer.
+void SchedulerThread::sample(SequenceId id, Sequence& sequence, const engine::Chunk& chunk,
+                             std::size_t index) {
+  SequenceEvent event{.id = id, .text = {}, .tokens = {}, .finish = {}, .error = {}};
+  std::optional<Error> error;
+  for (std::size_t right = 0;; ++right) {
     breadcrumb_->begin_own(sequence.request);
     const Instant began = clock_.now();
-    Answer::Step next = sequence.answer->next(engine_->logits(i));
+    Answer::Step next = sequence.answer->next(engine_->logits(index, right));
     breadcrumb_->end();
     if (sequence.shaped && clock_.now() - began > options_.rules_max) {
-      fail(id,
-           {.code = Code::InvalidArgument,
-            .message = fmt::format("the tools, response_format or grammar took longer than {} s "
-                                   "for one token; make them simpler",
-                                   to_s(options_.rules_max)),
-            .reason = "grammar_too_complex"});
-      continue;
+      error = rules_too_slow(options_.rules_max);
+      break;
     }
     if (next.counts) ++tokens_;
     if (sequence.prompt_ms == 0) note_prompt_done(id, sequence);
-    const auto finished = sequence.answer->finished();
-    if (finished || !next.text.empty()) {
-      events_.push_back({.id = id,
-                         .text = std::move(next.text),
-                         .tokens = std::move(next.tokens),
-                         .logprobs = std::move(next.logprobs),
-                         .finish = finished,
-                         .error = {},
-                         .stop = std::move(next.stop),
-                         .prompt_ms = sequence.prompt_ms,
-                         .prompt_passes = sequence.prompt_passes,
-                         .cached_tokens = sequence.cached_tokens});
-    }
-    if (finished) {
-      if (sequence.keep) store_cells(id);
-      finish(id);
-    } else {
-      scheduler_.append(id, next.token);
-    }
+    event.text += next.text;
+    event.tokens.insert(event.tokens.end(), next.tokens.begin(), next.tokens.end());
+    std::ranges::move(next.logprobs, std::back_inserter(event.logprobs));
+    event.stop = std::move(next.stop);
+    event.finish = sequence.answer->finished();
+    if (event.finish || !scheduler_.append(id, next.token)) break;
   }
+  if (chunk.drafted > 0) {
+    engine_->truncate(chunk.slot, static_cast<int>(scheduler_.held(id)->tokens.size()));
+  }
+  const bool over = event.finish.has_value();
+  if (over || !event.text.empty()) {
+    event.prompt_ms = sequence.prompt_ms;
+    event.prompt_passes = sequence.prompt_passes;
+    event.cached_tokens = sequence.cached_tokens;
+    events_.push_back(std::move(event));
+  }
+  if (error) return fail(id, *error);
+  if (!over) return;
+  if (sequence.keep) store_cells(id);
+  finish(id);
 }
 
 void SchedulerThread::note_prompt_done(SequenceId id, Sequence& sequence) {
@@ -392,6 +408,7 @@ void SchedulerThread::emit() {
 
 StepStats SchedulerThread::stats() const {
   const batch::Load load = scheduler_.load();
+  const batch::Scheduler::Drafts drafts = scheduler_.drafts();
   const engine::EngineInfo& info = engine_->info();
   std::int64_t used = 0;
   for (int slot = 0; slot < info.width; ++slot) used += engine_->length(slot);
@@ -406,6 +423,8 @@ StepStats SchedulerThread::stats() const {
           .waiting = load.waiting + flight_.following() + static_cast<int>(loading_.size()),
           .parked = load.parked,
           .kv_free = static_cast<std::int64_t>(info.context) * info.width - used,
+          .drafted_tokens = drafts.drafted,
+          .accepted_tokens = drafts.accepted,
           .trims = trims_,
           .trimmed = trimmed_,
           .counts = pass_counts_,

@@ -66,9 +66,11 @@ struct StepStats {
   int running = 0;                 // prefilling or decoding
   int waiting = 0;
   int parked = 0;
-  std::int64_t kv_free = 0;  // cells
-  int trims = 0;             // looks for memory to give back
-  std::string trimmed = {};  // what the last one gave back: "heap"; empty: nothing
+  std::int64_t kv_free = 0;          // cells
+  std::int64_t drafted_tokens = 0;   // guesses that passes have computed
+  std::int64_t accepted_tokens = 0;  // of them, that were the answers'
+  int trims = 0;                     // looks for memory to give back
+  std::string trimmed = {};          // what the last one gave back: "heap"; empty: nothing
   api::PassCounts counts = {};
   std::int64_t stored_bytes = 0;  // by conversations that do not compute
   int stored = 0;
@@ -176,6 +178,7 @@ class SchedulerThread {
   Result<void> restore_cells(int slot, const Saved& saved);
   void decode(const batch::StepPlan& plan);
   void sample(const batch::StepPlan& plan);
+  void sample(SequenceId id, Sequence& sequence, const engine::Chunk& chunk, std::size_t index);
   void note_prompt_done(SequenceId id, Sequence& sequence);
   void take_vector(SequenceId id, const Sequence& sequence, std::size_t chunk);
   void take_back(const batch::StepPlan& plan);

@@ -429,6 +429,8 @@ Awaitable<void> Service::events(http::Exchange& exchange) {
       changes_said = sequences_->changes();
       api::RunnerEvent load = sequences_->load();
       load.resident_bytes = platform::resident_bytes(platform::own_pid()).value_or(0);
+      load.drafts.mode = options_.drafts.mode;
+      load.drafts.reason = options_.drafts.reason;
       const std::string event = http::sse_event(api::to_json(load));
       open = co_await exchange.write(event);
     }

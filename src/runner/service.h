@@ -27,6 +27,7 @@ struct ServiceOptions {
   // What a request's text may take: all of it, and its own rules. Longer is its fault.
   TextPool::Limits text_max = {.all = std::chrono::seconds(10), .slow = std::chrono::seconds(2)};
   Duration stuck_max = std::chrono::seconds(60);  // all threads for text with what nobody awaits
+  api::RunnerDrafts drafts = {};                  // mode and reason, as events tell them
   int canned_chunks = 0;  // > 0: every answer is so many words at once (measurements)
   CallOptions call;
   SchedulerOptions scheduler;

@@ -53,6 +53,9 @@ class FaultyEngine final : public engine::Engine {
     return outcome;
   }
   std::span<const float> logits(std::size_t index) const override { return inner_->logits(index); }
+  std::span<const float> logits(std::size_t index, std::size_t drafted) const override {
+    return inner_->logits(index, drafted);
+  }
   std::span<const float> vector(std::size_t index) const override { return inner_->vector(index); }
   int length(int slot) const override { return inner_->length(slot); }
   void truncate(int slot, int length) override { inner_->truncate(slot, length); }
@@ -163,6 +166,7 @@ class SchedulerThreadTest : public testing::Test {
     engine::FakeOptions fake;
     fake.width = 1;
     fake.context = 512;
+    fake.period = fake_.period;
     SchedulerOptions options;
     options.limits.width = 1;
     options.limits.context = fake.context;
