@@ -95,8 +95,12 @@ TEST(Footprint, IsWeightsKvAndBuffers) {
   EXPECT_EQ(footprint(*header, 1216, {.width = 1})->context, 128);
   EXPECT_EQ(footprint(*header, 1216, {.width = 1, .window = 1280})->kv,
             5 * footprint(*header, 1216, {.width = 1})->kv);
-  EXPECT_EQ(footprint(*header, 1216, {.width = 4, .context = 512, .window = 1100})->kv,
-            footprint(*header, 1216, {.width = 2, .context = 512})->kv);
+  EXPECT_EQ(footprint(*header, 1216, {.width = 4, .context = 128, .window = 300})->kv,
+            footprint(*header, 1216, {.width = 2, .context = 128})->kv);
+  const auto beyond = footprint(*header, 1216, {.width = 1, .context = 129});
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().message,
+            "context 129 is larger than the 128 tokens that the model was trained for");
 }
 
 TEST(Footprint, RecurrentLayersHaveAStateInsteadOfCells) {
