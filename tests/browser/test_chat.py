@@ -203,3 +203,13 @@ def test_playground_is_accessible_and_fits_a_telephone(page, stand_in, dark):
     page.screenshots("chat")
     page.size(360, 800, dark)
     assert page.overflow() == 0
+
+
+@pytest.mark.parametrize("width", [390, 800, 950])
+def test_four_columns_scroll_in_their_box_and_not_the_page(page, stand_in, width):
+    page.size(width, 860)
+    open_chat(page, stand_in)
+    for _ in range(3):
+        page.press("Add a column")
+    page.wait("four columns", lambda: len(page.find_all(".chat-column")) == 4)
+    assert page.overflow() == 0
