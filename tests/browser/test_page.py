@@ -265,6 +265,31 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     assert stand_in.orders[-2][2] == nodes[0], "what was tested is what is added"
 
 
+def test_late_answer_of_a_test_is_not_shown_beside_another_address(page, stand_in):
+    page.open(stand_in.url)
+    page.press("Add Argo cluster", "header")
+    page.field("Id").send_keys("minis")
+    page.fill(page.field("Local nodes"), "0")
+    page.press("Add a machine", "dialog")
+    page.field("Host").send_keys("mini-a.lan")
+    route = ("POST", "/admin/nodes/test")
+    tested = {"node": "minis-1", "reachable": True, "outdated": False, "model": "", "engine": ""}
+    stand_in.answers[route] = (422, {"detail": "mini-a.lan is not reachable"}, 1)
+    page.press("Test minis-1", "dialog")
+    page.wait("it is asked", lambda: len(stand_in.orders) == 1)
+    page.fill(page.field("Host"), "mini-b.lan")
+    page.wait("nothing is waited for", lambda: page.text("dialog .node-test") == "Test")
+    stand_in.answers[route] = (200, tested | {"version": "0.1.0", "took_ms": 2100.0}, 2)
+    page.press("Test minis-1", "dialog")
+    page.driver.execute_script(
+        """const box = document.querySelector('dialog .node-test'); window.said = [];
+        new MutationObserver(() => window.said.push(box.innerText))
+            .observe(box, {childList: true, subtree: true, characterData: true});"""
+    )
+    page.wait_text("dialog .node-test", "It answers: flotilla 0.1.0, after 2100 ms.")
+    assert "mini-a.lan" not in " ".join(page.driver.execute_script("return window.said"))
+
+
 def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand_in):
     path = "/admin/clusters/local/load"
     stand_in.show(cluster())
