@@ -137,7 +137,8 @@ WHOLE = "A whole number of tokens, or empty."
         ("-1", WHOLE),
         ("many", WHOLE),
         ("1.5", WHOLE),
-        ("100000001", "At most 100,000,000 tokens."),
+        ("16777217", "At most 16,777,216 tokens."),
+        ("99999999", "At most 16,777,216 tokens."),
     ],
 )
 def test_wrong_context_is_shown_at_the_field_and_nothing_is_asked(page, stand_in, value, words):
@@ -162,8 +163,9 @@ def test_load_from_the_list_with_its_preflight_on_the_real_server(page, server):
     page.wait_text('[data-node="local-2"]', "fits")
     button = page.button("Load", "dialog")
     assert page.find(".preflight").location["y"] < button.location["y"]
-    page.field("Context").send_keys("99999999")
+    page.field("Context").send_keys("16777216")
     page.wait_text(".preflight", "decides", timeout=20)
+    assert "put the model on" not in page.text(".preflight")
     page.field("Context").send_keys(Keys.BACKSPACE * 8)
     page.wait_text('[data-node="local-2"]', "fits")
     page.screenshots("load-dialog-real")
