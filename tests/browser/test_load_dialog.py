@@ -127,6 +127,23 @@ def test_batch_is_offered_where_the_cluster_is_of_replicas(page, stand_in):
     assert stand_in.orders == [("POST", "/admin/clusters/split/load", asked)]
 
 
+def test_a_refusal_goes_when_what_was_refused_is_changed(page, stand_in):
+    stand_in.show(cluster())
+    refused = (422, {"detail": "none.gguf: No such file"}, 0)
+    stand_in.answers[("POST", "/admin/clusters/local/load")] = refused
+    stand_in.answers[PREFLIGHT] = (503, {"detail": "no node answers"}, 0)
+    open_dialog(page, stand_in)
+    page.field("Model").send_keys("none.gguf")
+    page.wait_text("dialog .refusal", "Not checked: no node answers")
+    page.press("Load", "dialog")
+    page.wait_text("dialog", "none.gguf: No such file")
+    stand_in.answers[PREFLIGHT] = (*verdict(True, "local-1", line("local-1", 6 * GIB, 9 * GIB))[:2], 1)
+    page.field("Context").send_keys("2048")
+    page.wait("no refusal", lambda: not page.find_all("dialog .refusal"))
+    assert not page.find_all(".preflight"), "before the nodes have answered again"
+    page.wait_text(".preflight", "Tightest on local-1")
+
+
 WHOLE = "A whole number of tokens, or empty."
 
 

@@ -43,14 +43,17 @@ function Rows({ preflight }: { preflight: Preflight }) {
   );
 }
 
+const Asking = () => <p class="hint">Asking the nodes whether it fits…</p>;
+
 // Whether the load will fit, node by node, before anybody presses the button.
 export function PreflightTable({ asked, path }: { asked: Asked<Preflight>; path: string }) {
   switch (asked.tag) {
     case "waiting":
-      return <p class="hint">Asking the nodes whether it fits…</p>;
+      return <Asking />;
     case "missing":
       return null;
     case "failed":
+      if (asked.of !== path) return <Asking />; // it was said of another question
       return <Trouble words={`Not checked: ${asked.message}`} again={asked.again} />;
     case "known": {
       const { fits, limiting_node, nodes } = asked.value;

@@ -15,7 +15,8 @@ interface Props {
   children: ComponentChildren;
 }
 
-// A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words.
+// A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words, until
+// something of what was refused is changed.
 // An outcome without words: something in it is wrong, and says so itself; the first of it gets the focus.
 export function Dialog(props: Props) {
   const { title, action, danger = false, wide = false, tells = false, back = "Cancel" } = props;
@@ -65,7 +66,7 @@ export function Dialog(props: Props) {
       aria-labelledby={heading}
       onClose={() => gone.current || close()}
     >
-      <form onSubmit={run}>
+      <form onSubmit={run} onInput={() => setRefusal("")}>
         <h2 id={heading}>{title}</h2>
         {children}
         {refusal && <Trouble words={refusal} />}
