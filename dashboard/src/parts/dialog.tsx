@@ -9,6 +9,7 @@ interface Props {
   danger?: boolean;
   wide?: boolean;
   tells?: boolean; // it has nothing to ask: there is no Cancel
+  stays?: boolean; // what it tells is not told again: only its button closes it, Escape does not
   back?: string; // the button's words that leave all as it is, where "Cancel" would say another thing
   close: () => void;
   submit: () => Promise<Outcome>;
@@ -20,7 +21,7 @@ interface Props {
 // An outcome without words: something in it is wrong, and says so itself; the first of it gets the focus.
 export function Dialog(props: Props) {
   const { title, action, danger = false, wide = false, tells = false, back = "Cancel" } = props;
-  const { close, submit, children } = props;
+  const { stays = false, close, submit, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const gone = useRef(false);
   const heading = useId();
@@ -36,6 +37,14 @@ export function Dialog(props: Props) {
       shown?.close(); // gives the focus back to where it was
     };
   }, []);
+
+  // The browser lets a second Escape through whatever the dialog says to the first, unless its key is taken.
+  useEffect(() => {
+    if (!stays) return;
+    const take = (event: KeyboardEvent) => event.key === "Escape" && event.preventDefault();
+    addEventListener("keydown", take);
+    return () => removeEventListener("keydown", take);
+  }, [stays]);
 
   useEffect(() => {
     if (faults > 0) dialog.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
@@ -64,6 +73,7 @@ export function Dialog(props: Props) {
       ref={dialog}
       class={wide ? "dialog wide" : "dialog"}
       aria-labelledby={heading}
+      onCancel={(event) => stays && event.preventDefault()}
       onClose={() => gone.current || close()}
     >
       <form onSubmit={run} onInput={() => setRefusal("")}>
