@@ -265,6 +265,21 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     assert stand_in.orders[-2][2] == nodes[0], "what was tested is what is added"
 
 
+@pytest.mark.parametrize("width", [660, 800, 1000, 1360])
+def test_sparkline_of_the_fleet_covers_no_figure(page, stand_in, width):
+    page.size(width, 860)
+    busy = [replica(0, tokens_per_s=123.4, busy_count=8), replica(1)]
+    stand_in.show(cluster(pools=[pool(replicas=busy, queue_depth=12)]))
+    page.open(stand_in.url)
+    page.wait_text(".summary dl", "123")
+    ends = page.driver.execute_script(
+        """const box = (css) => document.querySelector(css).getBoundingClientRect();
+        return [box('.summary dl').right, box('.summary > .wake').left];"""
+    )
+    assert ends[0] <= ends[1] + 0.5
+    assert page.overflow() == 0
+
+
 def test_late_answer_of_a_test_is_not_shown_beside_another_address(page, stand_in):
     page.open(stand_in.url)
     page.press("Add Argo cluster", "header")
