@@ -93,7 +93,7 @@ def test_one_is_back_where_one_was_and_logging_out_ends_it(page, guarded):
     page.wait_text("main .hint", "The token, please.")
     field = page.field("Admin token", "main")
     field.send_keys("wrong-horse-battery", Keys.ENTER)
-    page.wait_text("main .hint", "this is not the admin token")
+    page.wait_text("main .hint", "This is not the admin token")
     assert field.get_attribute("aria-invalid") == "true"
     page.fill(field, TOKEN, Keys.ENTER)
     page.wait_text("main h2", "Nodes")

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { duration } from "../format";
+import { duration, secondOf } from "../format";
 import { Trouble } from "../parts/trouble";
 import { isUnderWay, type Request, request } from "../requests";
 import { useAsked } from "../use_asked";
@@ -32,7 +32,7 @@ function Row({ entry, cancel }: { entry: Request; cancel: () => void }) {
       <tr data-request={entry.id} data-live={live}>
         <th scope="row">
           <button type="button" class="link" aria-expanded={open} onClick={() => setOpen(!open)}>
-            <time class="num">{new Date(entry.arrived_unix_ms).toLocaleTimeString()}</time>
+            <time class="num">{secondOf(entry.arrived_unix_ms)}</time>
             <span class="spoken"> timeline of {entry.id}</span>
           </button>
         </th>

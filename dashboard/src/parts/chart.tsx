@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { minuteOf } from "../format";
 import { alone } from "../history";
 import { colours, useThemeCount } from "./colours";
 
@@ -23,8 +24,7 @@ interface Props {
 const height = 190;
 const dash = [5, 4];
 
-const clock = (unix_s: number) =>
-  new Date(unix_s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const clock = (unix_s: number) => minuteOf(unix_s * 1000);
 
 // Where all points are too many, those that no line shows.
 const points: uPlot.Series.Points = {
