@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import {
+  allNodes,
   basename,
   bytes,
   count,
@@ -74,4 +75,8 @@ it("writes times of day with 24 hours", () => {
 
 it("begins a sentence with a capital", () => {
   expect(["this is wrong", "The end", ""].map(sentence)).toEqual(["This is wrong", "The end", ""]);
+});
+
+it("says of all nodes how many they are", () => {
+  expect([1, 2, 3].map(allNodes)).toEqual(["its node", "both nodes", "all 3 nodes"]);
 });

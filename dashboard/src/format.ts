@@ -29,6 +29,12 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${value} ${value === 1 ? one : many}`;
 }
 
+// On how many of its nodes a thing is, where it is on all: "its node", "both nodes".
+export function allNodes(nodes: number): string {
+  if (nodes === 1) return "its node";
+  return nodes === 2 ? "both nodes" : `all ${nodes} nodes`;
+}
+
 // A sentence begins with a capital, whoever wrote it.
 export const sentence = (words: string) => words.slice(0, 1).toUpperCase() + words.slice(1);
 

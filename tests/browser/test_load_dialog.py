@@ -83,7 +83,7 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     nodes = [line("local-1", 6 * GIB, 9 * GIB), line("local-2", 6 * GIB, 4 * GIB)]
     stand_in.answers[PREFLIGHT] = verdict(False, "local-2", *nodes)
     open_dialog(page, stand_in)
-    page.wait_text(".model-choices", "llama · Q4_K_M · 4.7 GB · on all 2 nodes")
+    page.wait_text(".model-choices", "llama · Q4_K_M · 4.7 GB · on both nodes")
     assert "missing on local-2" in page.text(".model-choice:nth-child(2)")
     assert "not a GGUF file" in page.text(".model-choice:nth-child(3)")
     assert "qwen3_next · Q4_K_M · folder" in page.text(".model-choice:nth-child(4)")
@@ -175,7 +175,7 @@ def test_load_from_the_list_with_its_preflight_on_the_real_server(page, server):
     assert server.admin("PUT", "/clusters/local", body)[0] == 201
     open_dialog(page, server)
     page.wait_text(".model-choices", MODEL.name)
-    assert "Q4_1" in page.text(".model-choices") and "on all 2 nodes" in page.text(".model-choices")
+    assert "Q4_1" in page.text(".model-choices") and "on both nodes" in page.text(".model-choices")
     page.click(".model-choice input")
     page.wait_text('[data-node="local-2"]', "fits")
     button = page.button("Load", "dialog")

@@ -280,6 +280,18 @@ def test_sparkline_of_the_fleet_covers_no_figure(page, stand_in, width):
     assert page.overflow() == 0
 
 
+def test_a_cluster_of_running_engines_is_offered_a_name_and_no_copy(page, stand_in):
+    far = cluster("far", nodes=[node("far", transport="http")])
+    stand_in.show(far, cluster("one", nodes=[node("one")]), cluster("two"))
+    page.open(stand_in.url)
+    said = '[data-cluster="{}"] .empty'
+    page.wait_text(said.format("far"), "it copies nothing to them. Until then nothing answers.")
+    assert page.text(f'{said.format("far")} code') == "flotilla load far NAME"
+    assert "one copy of the model on its node." in page.text(said.format("one"))
+    assert "on each of its 2 nodes." in page.text(said.format("two"))
+    assert page.text(f'{said.format("two")} code') == "flotilla load two MODEL.gguf --batch"
+
+
 def test_late_answer_of_a_test_is_not_shown_beside_another_address(page, stand_in):
     page.open(stand_in.url)
     page.press("Add Argo cluster", "header")
