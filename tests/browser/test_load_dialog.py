@@ -92,6 +92,14 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     assert page.text('[data-node="local-1"]').endswith("fits")
     assert page.complaints_of_axe() == []
     page.screenshots("load-dialog")
+    page.size(390, 860)
+    edge = page.driver.execute_script("return document.querySelector('dialog form').clientWidth")
+    for shown in page.find_all(".preflight tbody .matters"):
+        assert shown.location["x"] + shown.size["width"] <= edge
+    assert not page.driver.execute_script(
+        "const b = document.querySelector('.preflight .table-box'); return b.scrollWidth > b.clientWidth"
+    )
+    page.size(1360, 860)
     stand_in.answers[PREFLIGHT] = (*verdict(True, "local-1", nodes[0])[:2], 0.5)
     page.field("Context").send_keys("2048")
     page.wait_text(".preflight[aria-busy=true]", "this is the old answer")

@@ -36,20 +36,26 @@ function Row({ entry, cancel }: { entry: Request; cancel: () => void }) {
             <span class="spoken"> timeline of {entry.id}</span>
           </button>
         </th>
-        <td>{entry.model || "–"}</td>
-        <td>{entry.key || "–"}</td>
-        <td>{entry.node || "–"}</td>
-        <td class={live || entry.status === 200 ? "" : "trouble"}>
+        <td data-of="Model">{entry.model || "–"}</td>
+        <td data-of="From">{entry.key || "–"}</td>
+        <td class="matters" data-of="Replica">
+          {entry.node || "–"}
+        </td>
+        <td class={live || entry.status === 200 ? "matters" : "matters trouble"}>
           {live ? entry.phase : entry.end || entry.status}
           {entry.resumed && " · resumed"}
         </td>
-        <td class="num">{entry.ttft_ms === null ? "–" : ms(entry.ttft_ms)}</td>
-        <td class="num">{ms(entry.took_ms)}</td>
-        <td class="num">
+        <td class="num" data-of="TTFT">
+          {entry.ttft_ms === null ? "–" : ms(entry.ttft_ms)}
+        </td>
+        <td class="num" data-of="Took">
+          {ms(entry.took_ms)}
+        </td>
+        <td class="num" data-of="Tokens">
           {entry.prompt_tokens} → {entry.completion_tokens}
           {entry.cached_tokens > 0 && <span class="muted"> ({entry.cached_tokens} cached)</span>}
         </td>
-        <td>
+        <td class="acts">
           {live && (
             <button
               type="button"
@@ -79,7 +85,7 @@ export function RequestTable({ entries }: { entries: readonly Request[] }) {
   const sorted = [...entries.filter(isUnderWay), ...entries.filter((entry) => !isUnderWay(entry))];
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Requests">
-      <table class="table">
+      <table class="table stacks">
         <thead>
           <tr>
             {["Came", "Model", "From", "Replica", "State", "TTFT", "Took", "Tokens"].map((name) => (
