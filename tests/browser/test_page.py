@@ -86,35 +86,17 @@ def test_batch_that_fell_back_says_why(page, stand_in):
 
 
 def test_load_shows_bytes_rate_time_left_and_stall_of_each_node(page, stand_in):
-    stand_in.show(
-        cluster(
-            loading=[
-                {
-                    "alias": ALIAS,
-                    "elapsed_s": 4,
-                    "eta_s": 61,
-                    "nodes": [
-                        {
-                            "node": "local-1",
-                            "phase": "loading",
-                            "loaded_bytes": 40_000_000,
-                            "total_bytes": 80_000_000,
-                            "bytes_per_s": 9_500_000,
-                            "stalled": False,
-                        },
-                        {
-                            "node": "local-2",
-                            "phase": "loading",
-                            "loaded_bytes": 0,
-                            "total_bytes": 80_000_000,
-                            "bytes_per_s": 0,
-                            "stalled": True,
-                        },
-                    ],
-                }
-            ]
-        )
-    )
+    moving = {
+        "node": "local-1",
+        "phase": "loading",
+        "loaded_bytes": 40_000_000,
+        "total_bytes": 80_000_000,
+        "bytes_per_s": 9_500_000,
+        "stalled": False,
+    }
+    stuck = moving | {"node": "local-2", "loaded_bytes": 0, "bytes_per_s": 0, "stalled": True}
+    load = {"alias": ALIAS, "elapsed_s": 4, "eta_s": 61, "nodes": [moving, stuck]}
+    stand_in.show(cluster(loading=[load]))
     page.open(stand_in.url)
     page.wait_text(".loader", "about 1 min 01 s to go")
     line = "local-1 40.0 MB of 80.0 MB 9.5 MB/s loading, 5 s to go"
@@ -124,6 +106,14 @@ def test_load_shows_bytes_rate_time_left_and_stall_of_each_node(page, stand_in):
         assert page.text(".load-node:first-child") == line, width
     assert page.find(".load-node .bar").get_attribute("aria-valuenow") == "50"
     assert "stalled" in page.text(".load-node:last-child")
+    for eta_s in (None, 0):
+        still = [moving | {"bytes_per_s": 0}, stuck]
+        elapsed_s = 5 if eta_s is None else 6
+        stand_in.show(
+            cluster(loading=[load | {"elapsed_s": elapsed_s, "eta_s": eta_s, "nodes": still}])
+        )
+        page.wait_text(".loader header", f"{elapsed_s} s so far · waiting")
+        assert "to go" not in page.text(".loader")
 
 
 def test_page_says_that_the_server_is_silent_and_goes_on_when_it_speaks(page, stand_in):
