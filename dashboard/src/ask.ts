@@ -7,7 +7,7 @@ export type Asked<T> =
   | { tag: "waiting" }
   | { tag: "known"; value: T; of?: string } // the path that was asked
   | { tag: "missing" } // this server has no such route
-  | { tag: "failed"; message: string; again?: () => void };
+  | { tag: "failed"; message: string; of?: string; again?: () => void };
 
 export async function ask<T>(
   path: string,

@@ -1,5 +1,16 @@
 import { expect, it } from "vitest";
-import { basename, bytes, count, duration, rate } from "./format";
+import {
+  allNodes,
+  basename,
+  bytes,
+  count,
+  duration,
+  minuteOf,
+  momentOf,
+  rate,
+  secondOf,
+  sentence,
+} from "./format";
 
 it("writes rates with three digits", () => {
   expect([0, 0.04, 9.96, 38.24, 99.94, 100, 9999, 12_345].map(rate)).toEqual([
@@ -52,4 +63,20 @@ it("finds a file's name", () => {
     "b.gguf",
     "/a/",
   ]);
+});
+
+it("writes times of day with 24 hours", () => {
+  const evening = new Date(2026, 11, 1, 21, 5, 6).getTime();
+  expect(minuteOf(evening)).toBe("21:05");
+  expect(secondOf(evening)).toBe("21:05:06");
+  expect(momentOf(evening)).toBe("2026-12-01 21:05:06");
+  expect(secondOf(new Date(2026, 11, 1).getTime())).toBe("00:00:00");
+});
+
+it("begins a sentence with a capital", () => {
+  expect(["this is wrong", "The end", ""].map(sentence)).toEqual(["This is wrong", "The end", ""]);
+});
+
+it("says of all nodes how many they are", () => {
+  expect([1, 2, 3].map(allNodes)).toEqual(["its node", "both nodes", "all 3 nodes"]);
 });

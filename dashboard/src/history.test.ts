@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { extend, type History, history, type Sample } from "./history";
+import { alone, extend, type History, history, type Sample } from "./history";
 
 const at = (unix_s: number, pool = "a"): Sample => ({
   pool,
@@ -41,4 +41,11 @@ test("the server's series decode, nulls included", () => {
   };
   const known = history({ range_s: 900, step_s: 5, pools: [series] }, "");
   expect(known.pools[0]?.ttft_p50_ms).toEqual([null]);
+});
+
+test("samples without a neighbour are found, to be drawn as points", () => {
+  expect(alone([])).toEqual([]);
+  expect(alone([4])).toEqual([0]);
+  expect(alone([0, null, 1, 2, null, null, 3])).toEqual([0, 6]);
+  expect(alone([1, 2, 3])).toEqual([]);
 });

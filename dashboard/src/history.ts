@@ -111,3 +111,9 @@ export function extend(known: History, samples: readonly Sample[]): History {
   }
   return pools === known.pools ? known : { ...known, pools };
 }
+
+// The samples that no line leads to or from: alone, or with nothing known on either side.
+export function alone(values: readonly (number | null | undefined)[]): number[] {
+  const known = (at: number) => (values[at] ?? null) !== null;
+  return [...values.keys()].filter((at) => known(at) && !known(at - 1) && !known(at + 1));
+}

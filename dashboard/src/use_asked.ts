@@ -20,7 +20,7 @@ export function useAsked<T>(
       const answer = await ask(path, decode, { signal: abort.signal });
       if (abort.signal.aborted) return;
       if (answer.tag === "known") set({ ...answer, of: path });
-      else set(answer.tag === "failed" ? { ...answer, again } : answer);
+      else set(answer.tag === "failed" ? { ...answer, of: path, again } : answer);
     }, pauseMs);
     return () => {
       window.clearTimeout(timer);

@@ -257,6 +257,8 @@ void compare_nodes(std::vector<NodePreflight>& nodes, const std::string& cluster
     if (!node.loadable()) {
       if (node.error.empty() && usual != nullptr)
         node.fix = copy_to(node.node);
+      else if (node.error.empty() && node.answer.model_present)
+        node.fix = "change what was asked for, or take another file of the model";
       else if (node.error.empty())
         node.fix = "put the model on every node, at the same path";
       continue;  // an error says itself what would do

@@ -147,5 +147,16 @@ TEST(Preflight, EachRowThatFailsHasOneFix) {
   EXPECT_NE(nodes[1].fix.find("iogpu.wired_limit_mb=1024"), std::string::npos) << nodes[1].fix;
 }
 
+TEST(Preflight, OnlyAModelThatIsMissingIsToBePutThere) {
+  std::vector<NodePreflight> nodes{preflight("far", 0, 100)};
+  nodes[0].answer.fits = false;
+  nodes[0].answer.verdict = "context 99999999 must be between 0 and 16777216";
+  compare_nodes(nodes, "lab", "m.gguf");
+  EXPECT_EQ(nodes[0].fix, "change what was asked for, or take another file of the model");
+  nodes[0].answer.model_present = false;
+  compare_nodes(nodes, "lab", "m.gguf");
+  EXPECT_EQ(nodes[0].fix, "put the model on every node, at the same path");
+}
+
 }  // namespace
 }  // namespace flotilla::api

@@ -8,6 +8,7 @@ namespace flotilla::cluster {
 namespace {
 constexpr Duration kSample = std::chrono::milliseconds(500);
 constexpr double kSmooth = 0.3;
+constexpr Duration kPause = std::chrono::seconds(3);  // after it the rate of before says nothing
 }  // namespace
 
 void LoadMeter::start(Instant now) {
@@ -30,10 +31,13 @@ void LoadMeter::add(std::uint64_t loaded, std::uint64_t total, Instant now) {
   sampled_bytes_ = loaded_;
 }
 
-std::optional<Duration> LoadMeter::eta() const {
-  if (rate_ <= 1 || total_ == 0) return std::nullopt;
+double LoadMeter::bytes_per_s(Instant now) const { return now - grew_ < kPause ? rate_ : 0; }
+
+std::optional<Duration> LoadMeter::eta(Instant now) const {
+  const double rate = bytes_per_s(now);
+  if (rate <= 1 || total_ == 0) return std::nullopt;
   const auto left = static_cast<double>(total_ - std::min(loaded_, total_));
-  const double seconds = std::min(left / rate_, 1e6);
+  const double seconds = std::min(left / rate, 1e6);
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 

@@ -18,9 +18,9 @@ class LoadMeter {
 
   std::uint64_t loaded() const { return loaded_; }
   std::uint64_t total() const { return total_; }
-  double bytes_per_s() const { return rate_; }
+  double bytes_per_s(Instant now) const;  // 0 where none came in the last seconds
   Instant grew() const { return grew_; }  // when bytes last grew (or the attempt began)
-  std::optional<Duration> eta() const;
+  std::optional<Duration> eta(Instant now) const;
 
  private:
   std::uint64_t loaded_ = 0;

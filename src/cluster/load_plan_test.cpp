@@ -44,17 +44,20 @@ TEST(LoadMeter, rate_eta_and_growth) {
   Instant now = Instant{} + seconds(100);
   LoadMeter meter;
   meter.start(now);
-  EXPECT_FALSE(meter.eta());
+  EXPECT_FALSE(meter.eta(now));
   for (std::uint64_t i = 1; i <= 10; ++i) {
     now += seconds(1);
     meter.add(i * 1000, 20'000, now);
   }
-  EXPECT_NEAR(meter.bytes_per_s(), 1000, 1);
-  EXPECT_NEAR(to_s(meter.eta().value()), 10, 0.1);
+  EXPECT_NEAR(meter.bytes_per_s(now), 1000, 1);
+  EXPECT_NEAR(to_s(meter.eta(now).value()), 10, 0.1);
+  EXPECT_TRUE(meter.eta(now + seconds(2)));
   const Instant grew = now;
   now += seconds(5);
   meter.add(10'000, 20'000, now);
   EXPECT_EQ(meter.grew(), grew);
+  EXPECT_EQ(meter.bytes_per_s(now), 0) << "none came in the last seconds";
+  EXPECT_FALSE(meter.eta(now));
 }
 
 }  // namespace

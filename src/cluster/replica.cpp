@@ -262,9 +262,9 @@ ReplicaStatus Replica::status(Instant now) const {
   out.loaded_bytes = meter_.loaded();
   out.total_bytes = meter_.total();
   if (launched() || state_ == ReplicaState::Loading) {
-    out.bytes_per_s = meter_.bytes_per_s();
+    out.bytes_per_s = meter_.bytes_per_s(now);
     out.stalled = now - meter_.grew() >= settings_.load_stall;
-    out.eta = meter_.eta();
+    out.eta = meter_.eta(now);
   }
   return out;
 }

@@ -203,3 +203,32 @@ def test_playground_is_accessible_and_fits_a_telephone(page, stand_in, dark):
     page.screenshots("chat")
     page.size(360, 800, dark)
     assert page.overflow() == 0
+
+
+@pytest.mark.parametrize("width", [390, 800, 950])
+def test_four_columns_scroll_in_their_box_and_not_the_page(page, stand_in, width):
+    page.size(width, 860)
+    open_chat(page, stand_in)
+    for _ in range(3):
+        page.press("Add a column")
+    page.wait("four columns", lambda: len(page.find_all(".chat-column")) == 4)
+    assert page.overflow() == 0
+
+
+def test_a_wrong_setting_is_told_beside_send_and_its_field_is_in_view(page, stand_in):
+    open_chat(page, stand_in)
+    say(page, "Hello")
+    page.click(".chat-settings summary")
+    page.field("Temperature", ".chat-settings").send_keys("9")
+    page.click(".chat-settings summary")
+    page.wait_text(".composer .wrong", "Temperature: A number from 0 to 2, or empty.")
+    assert not page.button("Send").is_enabled()
+    page.click("a[href='#/live']")
+    page.wait_text("main h2", "Live")
+    page.click("a[href='#/chat']")
+    field = page.field("Temperature", ".chat-settings")
+    assert field.is_displayed() and field.get_attribute("aria-invalid") == "true"
+    page.fill(field, Keys.BACKSPACE)
+    page.wait("no fault", lambda: not page.find_all(".composer .wrong"))
+    page.press("Send")
+    page.wait_text(TURN, "Hello.")

@@ -44,6 +44,23 @@ def dialog_overflow(page):
     )
 
 
+def first_line(page, css):
+    """What of a text stands in its first line."""
+    return page.driver.execute_script(
+        """const text = document.querySelector(arguments[0]).firstChild;
+        const top = (at) => {
+          const range = document.createRange();
+          range.setStart(text, at);
+          range.setEnd(text, at + 1);
+          return range.getBoundingClientRect().top;
+        };
+        let end = 1;
+        while (end < text.length && top(end) === top(0)) end += 1;
+        return text.data.slice(0, end);""",
+        css,
+    )
+
+
 def create(page, **fields):
     page.press("Create a key")
     for label, value in fields.items():
@@ -76,7 +93,7 @@ def test_one_is_back_where_one_was_and_logging_out_ends_it(page, guarded):
     page.wait_text("main .hint", "The token, please.")
     field = page.field("Admin token", "main")
     field.send_keys("wrong-horse-battery", Keys.ENTER)
-    page.wait_text("main .hint", "this is not the admin token")
+    page.wait_text("main .hint", "This is not the admin token")
     assert field.get_attribute("aria-invalid") == "true"
     page.fill(field, TOKEN, Keys.ENTER)
     page.wait_text("main h2", "Nodes")
@@ -124,6 +141,7 @@ def test_a_key_is_made_with_all_its_options_and_its_secret_shown_once(inside, gu
     assert inside.complaints_of_axe() == []
     inside.size(360, 800)
     assert dialog_overflow(inside) == 0
+    assert len(first_line(inside, "dialog pre code")) > len("fl-")
     inside.size(1360, 860)
     inside.press("I have it", "dialog")
     inside.wait("no dialog", lambda: not inside.find_all("dialog"))
@@ -151,8 +169,11 @@ def test_a_key_is_made_with_all_its_options_and_its_secret_shown_once(inside, gu
 
 
 def test_wrong_values_are_told_at_the_field_and_a_key_is_removed_after_asking(inside, guarded):
-    create(inside, Name="first")
-    inside.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    secret = create(inside, Name="first")
+    for _ in range(3):
+        inside.keys(Keys.ESCAPE)
+    assert inside.text("dialog pre") == secret, "what is shown once stays until it is closed"
+    inside.press("I have it", "dialog")
     inside.wait("the row", lambda: inside.find_all("[data-key=first]"))
     inside.press("Create a key")
     inside.press("Create", "dialog")

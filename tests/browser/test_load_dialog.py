@@ -83,7 +83,7 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     nodes = [line("local-1", 6 * GIB, 9 * GIB), line("local-2", 6 * GIB, 4 * GIB)]
     stand_in.answers[PREFLIGHT] = verdict(False, "local-2", *nodes)
     open_dialog(page, stand_in)
-    page.wait_text(".model-choices", "llama · Q4_K_M · 4.7 GB · on all 2 nodes")
+    page.wait_text(".model-choices", "llama · Q4_K_M · 4.7 GB · on both nodes")
     assert "missing on local-2" in page.text(".model-choice:nth-child(2)")
     assert "not a GGUF file" in page.text(".model-choice:nth-child(3)")
     assert "qwen3_next · Q4_K_M · folder" in page.text(".model-choice:nth-child(4)")
@@ -92,6 +92,14 @@ def test_models_of_the_nodes_are_offered_and_the_preflight_names_the_limiting_no
     assert page.text('[data-node="local-1"]').endswith("fits")
     assert page.complaints_of_axe() == []
     page.screenshots("load-dialog")
+    page.size(390, 860)
+    edge = page.driver.execute_script("return document.querySelector('dialog form').clientWidth")
+    for shown in page.find_all(".preflight tbody .matters"):
+        assert shown.location["x"] + shown.size["width"] <= edge
+    assert not page.driver.execute_script(
+        "const b = document.querySelector('.preflight .table-box'); return b.scrollWidth > b.clientWidth"
+    )
+    page.size(1360, 860)
     stand_in.answers[PREFLIGHT] = (*verdict(True, "local-1", nodes[0])[:2], 0.5)
     page.field("Context").send_keys("2048")
     page.wait_text(".preflight[aria-busy=true]", "this is the old answer")
@@ -127,6 +135,23 @@ def test_batch_is_offered_where_the_cluster_is_of_replicas(page, stand_in):
     assert stand_in.orders == [("POST", "/admin/clusters/split/load", asked)]
 
 
+def test_a_refusal_goes_when_what_was_refused_is_changed(page, stand_in):
+    stand_in.show(cluster())
+    refused = (422, {"detail": "none.gguf: No such file"}, 0)
+    stand_in.answers[("POST", "/admin/clusters/local/load")] = refused
+    stand_in.answers[PREFLIGHT] = (503, {"detail": "no node answers"}, 0)
+    open_dialog(page, stand_in)
+    page.field("Model").send_keys("none.gguf")
+    page.wait_text("dialog .refusal", "Not checked: no node answers")
+    page.press("Load", "dialog")
+    page.wait_text("dialog", "none.gguf: No such file")
+    stand_in.answers[PREFLIGHT] = (*verdict(True, "local-1", line("local-1", 6 * GIB, 9 * GIB))[:2], 1)
+    page.field("Context").send_keys("2048")
+    page.wait("no refusal", lambda: not page.find_all("dialog .refusal"))
+    assert not page.find_all(".preflight"), "before the nodes have answered again"
+    page.wait_text(".preflight", "Tightest on local-1")
+
+
 WHOLE = "A whole number of tokens, or empty."
 
 
@@ -137,7 +162,8 @@ WHOLE = "A whole number of tokens, or empty."
         ("-1", WHOLE),
         ("many", WHOLE),
         ("1.5", WHOLE),
-        ("100000001", "At most 100,000,000 tokens."),
+        ("16777217", "At most 16,777,216 tokens."),
+        ("99999999", "At most 16,777,216 tokens."),
     ],
 )
 def test_wrong_context_is_shown_at_the_field_and_nothing_is_asked(page, stand_in, value, words):
@@ -157,13 +183,14 @@ def test_load_from_the_list_with_its_preflight_on_the_real_server(page, server):
     assert server.admin("PUT", "/clusters/local", body)[0] == 201
     open_dialog(page, server)
     page.wait_text(".model-choices", MODEL.name)
-    assert "Q4_1" in page.text(".model-choices") and "on all 2 nodes" in page.text(".model-choices")
+    assert "Q4_1" in page.text(".model-choices") and "on both nodes" in page.text(".model-choices")
     page.click(".model-choice input")
     page.wait_text('[data-node="local-2"]', "fits")
     button = page.button("Load", "dialog")
     assert page.find(".preflight").location["y"] < button.location["y"]
-    page.field("Context").send_keys("99999999")
+    page.field("Context").send_keys("16777216")
     page.wait_text(".preflight", "decides", timeout=20)
+    assert "put the model on" not in page.text(".preflight")
     page.field("Context").send_keys(Keys.BACKSPACE * 8)
     page.wait_text('[data-node="local-2"]', "fits")
     page.screenshots("load-dialog-real")

@@ -117,6 +117,22 @@ def test_cluster_without_a_node_is_told_at_its_list_and_not_sent(page, stand_in)
     assert page.complaints_of_axe() == [] and stand_in.orders == []
 
 
+def test_a_cluster_with_a_model_is_offered_no_removal(page, stand_in):
+    stand_in.show(cluster(pools=[pool()]))
+    stand_in.answers[("GET", "/admin/clusters/local")] = (200, SPEC, 0)
+    page.open(stand_in.url)
+    page.press("Edit This machine")
+    page.press("Remove this cluster…")
+    page.wait_text("dialog", "Unload first.")
+    assert [b.accessible_name for b in page.find_all("dialog button")] == ["Close"]
+    assert page.complaints_of_axe() == []
+    stand_in.show(cluster())
+    page.wait_text("dialog", "Nothing is loaded on it.")
+    page.press("Remove", "dialog")
+    page.wait("the order", lambda: stand_in.orders)
+    assert stand_in.orders[0][:2] == ("DELETE", "/admin/clusters/local")
+
+
 def test_cluster_is_edited_and_removed_on_the_real_server(page, server):
     server.put_cluster(2)
     page.open(server.url)

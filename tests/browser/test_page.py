@@ -86,35 +86,17 @@ def test_batch_that_fell_back_says_why(page, stand_in):
 
 
 def test_load_shows_bytes_rate_time_left_and_stall_of_each_node(page, stand_in):
-    stand_in.show(
-        cluster(
-            loading=[
-                {
-                    "alias": ALIAS,
-                    "elapsed_s": 4,
-                    "eta_s": 61,
-                    "nodes": [
-                        {
-                            "node": "local-1",
-                            "phase": "loading",
-                            "loaded_bytes": 40_000_000,
-                            "total_bytes": 80_000_000,
-                            "bytes_per_s": 9_500_000,
-                            "stalled": False,
-                        },
-                        {
-                            "node": "local-2",
-                            "phase": "loading",
-                            "loaded_bytes": 0,
-                            "total_bytes": 80_000_000,
-                            "bytes_per_s": 0,
-                            "stalled": True,
-                        },
-                    ],
-                }
-            ]
-        )
-    )
+    moving = {
+        "node": "local-1",
+        "phase": "loading",
+        "loaded_bytes": 40_000_000,
+        "total_bytes": 80_000_000,
+        "bytes_per_s": 9_500_000,
+        "stalled": False,
+    }
+    stuck = moving | {"node": "local-2", "loaded_bytes": 0, "bytes_per_s": 0, "stalled": True}
+    load = {"alias": ALIAS, "elapsed_s": 4, "eta_s": 61, "nodes": [moving, stuck]}
+    stand_in.show(cluster(loading=[load]))
     page.open(stand_in.url)
     page.wait_text(".loader", "about 1 min 01 s to go")
     line = "local-1 40.0 MB of 80.0 MB 9.5 MB/s loading, 5 s to go"
@@ -124,6 +106,14 @@ def test_load_shows_bytes_rate_time_left_and_stall_of_each_node(page, stand_in):
         assert page.text(".load-node:first-child") == line, width
     assert page.find(".load-node .bar").get_attribute("aria-valuenow") == "50"
     assert "stalled" in page.text(".load-node:last-child")
+    for eta_s in (None, 0):
+        still = [moving | {"bytes_per_s": 0}, stuck]
+        elapsed_s = 5 if eta_s is None else 6
+        stand_in.show(
+            cluster(loading=[load | {"elapsed_s": elapsed_s, "eta_s": eta_s, "nodes": still}])
+        )
+        page.wait_text(".loader header", f"{elapsed_s} s so far · waiting")
+        assert "to go" not in page.text(".loader")
 
 
 def test_page_says_that_the_server_is_silent_and_goes_on_when_it_speaks(page, stand_in):
@@ -263,6 +253,58 @@ def test_add_cluster_dialog_takes_other_machines_and_tests_them(page, stand_in):
     minis = {"id": "minis-1", "transport": "ssh", "host": "mini-a.lan"}
     assert nodes == [minis | {"user": "ops", "port": 2222}]
     assert stand_in.orders[-2][2] == nodes[0], "what was tested is what is added"
+
+
+@pytest.mark.parametrize("width", [660, 800, 1000, 1360])
+def test_sparkline_of_the_fleet_covers_no_figure(page, stand_in, width):
+    page.size(width, 860)
+    busy = [replica(0, tokens_per_s=123.4, busy_count=8), replica(1)]
+    stand_in.show(cluster(pools=[pool(replicas=busy, queue_depth=12)]))
+    page.open(stand_in.url)
+    page.wait_text(".summary dl", "123")
+    ends = page.driver.execute_script(
+        """const box = (css) => document.querySelector(css).getBoundingClientRect();
+        return [box('.summary dl').right, box('.summary > .wake').left];"""
+    )
+    assert ends[0] <= ends[1] + 0.5
+    assert page.overflow() == 0
+
+
+def test_a_cluster_of_running_engines_is_offered_a_name_and_no_copy(page, stand_in):
+    far = cluster("far", nodes=[node("far", transport="http")])
+    stand_in.show(far, cluster("one", nodes=[node("one")]), cluster("two"))
+    page.open(stand_in.url)
+    said = '[data-cluster="{}"] .empty'
+    page.wait_text(said.format("far"), "it copies nothing to them. Until then nothing answers.")
+    assert page.text(f'{said.format("far")} code') == "flotilla load far NAME"
+    assert "one copy of the model on its node." in page.text(said.format("one"))
+    assert "on each of its 2 nodes." in page.text(said.format("two"))
+    assert page.text(f'{said.format("two")} code') == "flotilla load two MODEL.gguf --batch"
+
+
+def test_late_answer_of_a_test_is_not_shown_beside_another_address(page, stand_in):
+    page.open(stand_in.url)
+    page.press("Add Argo cluster", "header")
+    page.field("Id").send_keys("minis")
+    page.fill(page.field("Local nodes"), "0")
+    page.press("Add a machine", "dialog")
+    page.field("Host").send_keys("mini-a.lan")
+    route = ("POST", "/admin/nodes/test")
+    tested = {"node": "minis-1", "reachable": True, "outdated": False, "model": "", "engine": ""}
+    stand_in.answers[route] = (422, {"detail": "mini-a.lan is not reachable"}, 1)
+    page.press("Test minis-1", "dialog")
+    page.wait("it is asked", lambda: len(stand_in.orders) == 1)
+    page.fill(page.field("Host"), "mini-b.lan")
+    page.wait("nothing is waited for", lambda: page.text("dialog .node-test") == "Test")
+    stand_in.answers[route] = (200, tested | {"version": "0.1.0", "took_ms": 2100.0}, 2)
+    page.press("Test minis-1", "dialog")
+    page.driver.execute_script(
+        """const box = document.querySelector('dialog .node-test'); window.said = [];
+        new MutationObserver(() => window.said.push(box.innerText))
+            .observe(box, {childList: true, subtree: true, characterData: true});"""
+    )
+    page.wait_text("dialog .node-test", "It answers: flotilla 0.1.0, after 2100 ms.")
+    assert "mini-a.lan" not in " ".join(page.driver.execute_script("return window.said"))
 
 
 def test_load_dialog_keeps_a_refusal_and_closes_when_the_load_begins(page, stand_in):

@@ -196,6 +196,32 @@ def test_request_is_cancelled_and_its_timeline_opens(page, stand_in):
     page.wait("the dialog to close", lambda: not page.find_all("dialog"))
 
 
+IN_VIEW = """
+const box = document.querySelector(arguments[0]).closest('.table-box');
+const edge = box.getBoundingClientRect().right + 0.5;
+const inside = (element) => element.getBoundingClientRect().right <= edge;
+return box.scrollWidth <= box.clientWidth && [...box.querySelectorAll(arguments[0])].every(inside);
+"""
+
+
+@pytest.mark.parametrize("width", [360, 390])
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("live", "[data-request] .matters"),
+        ("live", "[data-request] .acts"),
+        ("keys", "[data-key] .acts"),
+        ("models", "[data-model] .nodes"),
+    ],
+)
+def test_what_matters_of_a_row_is_in_view_on_a_telephone(page, stand_in, name, wanted, width):
+    page.size(width, 860)
+    fill(page, stand_in, name)
+    page.wait("its rows", lambda: page.find_all(wanted))
+    assert page.driver.execute_script(IN_VIEW, wanted)
+    assert page.complaints_of_axe() == []
+
+
 def test_a_sessions_home_is_forgotten_after_asking(page, stand_in):
     stand_in.show(cluster(pools=[pool()]))
     answers.everything(stand_in)

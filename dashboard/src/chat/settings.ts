@@ -43,8 +43,6 @@ export function wrongValue(name: keyof typeof ranges, value: string): string {
 }
 
 export const names = Object.keys(ranges) as (keyof typeof ranges)[];
-export const allGood = (settings: Settings) =>
-  names.every((name) => wrongValue(name, settings[name]) === "");
 
 export interface Message {
   role: "system" | "user" | "assistant";

@@ -1,11 +1,10 @@
 import { useState } from "preact/hooks";
 import { type Fleet } from "../api";
-import { allGood } from "../chat/settings";
 import { type Answer, type Column, columnsMax, isBusy } from "../chat/state";
 import { type Playground } from "../chat/use_chat";
 import { rate } from "../format";
 import { ChatColumn } from "../panels/chat_column";
-import { ChatSettings } from "../panels/chat_settings";
+import { ChatSettings, faultOf } from "../panels/chat_settings";
 import { Composer } from "../panels/composer";
 import { EndChat } from "../panels/end_chat";
 import { poolsShown } from "../state";
@@ -94,7 +93,8 @@ export function ChatPage({ fleet, playground }: { fleet: Fleet; playground: Play
         change={playground.setPrompt}
         columns={columns.length}
         busy={busy}
-        ready={models.length > 0 && allGood(settings)}
+        ready={models.length > 0}
+        fault={faultOf(settings)}
         send={send}
         stop={playground.stopAll}
       />

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { logIn } from "../api";
-import { Mark } from "../parts/hull";
+import { sentence } from "../format";
 import { Field } from "../parts/field";
+import { Mark } from "../parts/hull";
 
 // Instead of any page, until somebody has logged in; then the page is shown that was asked for.
 export function LoginPage({ done }: { done: () => void }) {
@@ -19,7 +20,7 @@ export function LoginPage({ done }: { done: () => void }) {
     const outcome = await logIn(token.trim());
     setBusy(false);
     if (outcome.ok) done();
-    else setWrong(outcome.message);
+    else setWrong(sentence(outcome.message));
   }
 
   return (

@@ -1,4 +1,4 @@
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { names, type Settings, wrongValue } from "../chat/settings";
 import { Field } from "../parts/field";
 
@@ -10,16 +10,27 @@ const words: Record<(typeof names)[number], { label: string; hint: string; empty
   seed: { label: "Seed", hint: "Same seed, same answer", empty: "drawn" },
 };
 
+// The first wrong value, in words; empty: there is none.
+export function faultOf(settings: Settings): string {
+  const name = names.find((one) => wrongValue(one, settings[one]) !== "");
+  return name ? `${words[name].label}: ${wrongValue(name, settings[name])}` : "";
+}
+
 interface Props {
   settings: Settings;
   change: (settings: Settings) => void;
 }
 
-// System prompt and sampling, for all columns alike.
+// System prompt and sampling, for all columns alike; open where something in it is wrong.
 export function ChatSettings({ settings, change }: Props) {
   const system = useId();
+  const [open, turn] = useState(false);
   return (
-    <details class="chat-settings">
+    <details
+      class="chat-settings"
+      open={open || faultOf(settings) !== ""}
+      onToggle={(event) => turn(event.currentTarget.open)}
+    >
       <summary>System prompt and sampling</summary>
       <div class="chat-settings-body">
         <div class="field">

@@ -1,5 +1,4 @@
 import { type Cluster, type Node } from "../api";
-import { count } from "../format";
 import { Command } from "../parts/command";
 import { Tip, type Tone } from "../parts/tip";
 import { poolsShown, poolTrack, replicaTrack, type Tracks, ttftOf } from "../state";
@@ -46,16 +45,23 @@ function NodePill({ node }: { node: Node }) {
 }
 
 function NothingLoaded({ cluster, load }: { cluster: Cluster; load: () => void }) {
+  const { id, label, nodes } = cluster;
+  const own = nodes.length === 1 ? "its node" : `each of its ${nodes.length} nodes`;
+  // Engines that run already hold their model: it is only given a name here.
+  const served = nodes.length > 0 && nodes.every((node) => node.transport === "http");
   return (
     <div class="empty">
       <p>
-        Nothing is loaded on {cluster.label || cluster.id}. A load puts one copy of the model on
-        each of its {count(cluster.nodes.length, "node")}; until then nothing answers.
+        Nothing is loaded on {label || id}.{" "}
+        {served
+          ? "A load gives what its engines serve a model name here; it copies nothing to them."
+          : `A load puts one copy of the model on ${own}.`}{" "}
+        Until then nothing answers.
       </p>
       <button type="button" class="button primary" onClick={load}>
         Load a model
       </button>
-      <Command words={`flotilla load ${cluster.id} MODEL.gguf --batch`} />
+      <Command words={`flotilla load ${id} ${served ? "NAME" : "MODEL.gguf --batch"}`} />
     </div>
   );
 }

@@ -6,15 +6,16 @@ interface Props {
   change: (prompt: string) => void;
   columns: number;
   busy: boolean;
-  ready: boolean; // there is a model, and no wrong value
+  ready: boolean; // there is a model
+  fault: string; // a wrong setting, in words: with it nothing is sent
   send: () => void;
   stop: () => void;
 }
 
 // The words go to every column at once. Enter sends, Shift+Enter breaks the line, Escape stops.
-export function Composer({ prompt, change, columns, busy, ready, send, stop }: Props) {
+export function Composer({ prompt, change, columns, busy, ready, fault, send, stop }: Props) {
   const id = useId();
-  const may = ready && !busy && prompt.trim() !== "";
+  const may = ready && !fault && !busy && prompt.trim() !== "";
   function key(event: KeyboardEvent) {
     if (event.key === "Escape" && busy) stop();
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -41,10 +42,16 @@ export function Composer({ prompt, change, columns, busy, ready, send, stop }: P
         onInput={(event) => change(event.currentTarget.value)}
         onKeyDown={key}
       />
-      <span id={`${id}-hint`} class="hint">
-        Enter sends{columns > 1 && ` to ${count(columns, "conversation")}`}, Shift+Enter breaks the
-        line, Escape stops.
-      </span>
+      {fault ? (
+        <span id={`${id}-hint`} class="hint wrong" role="status">
+          Nothing is sent with a wrong setting. {fault}
+        </span>
+      ) : (
+        <span id={`${id}-hint`} class="hint">
+          Enter sends{columns > 1 && ` to ${count(columns, "conversation")}`}, Shift+Enter breaks
+          the line, Escape stops.
+        </span>
+      )}
       {busy ? (
         <button type="button" class="button danger" onClick={stop}>
           Stop

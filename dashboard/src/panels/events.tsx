@@ -1,3 +1,4 @@
+import { momentOf } from "../format";
 import { type Event } from "../operations";
 
 // Who did what, the newest first.
@@ -22,7 +23,7 @@ export function Events({ audit }: { audit: readonly Event[] | null }) {
             <tbody>
               {audit.map((event, index) => (
                 <tr key={index}>
-                  <td class="num">{new Date(event.at_unix_ms).toLocaleString()}</td>
+                  <td class="num">{momentOf(event.at_unix_ms)}</td>
                   <td>{event.who}</td>
                   <td>{event.action}</td>
                   <td class={event.status >= 400 ? "num trouble" : "num"}>{event.status || ""}</td>

@@ -24,7 +24,7 @@ export function KeyTable({ known, used, remove }: Props) {
     row ? row.prompt_tokens + row.generated_tokens : 0;
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Keys">
-      <table class="table">
+      <table class="table stacks">
         <thead>
           <tr>
             {[...columns, ...figures].map((name) => (
@@ -41,17 +41,33 @@ export function KeyTable({ known, used, remove }: Props) {
               <th scope="row" title={key.id}>
                 {key.name}
               </th>
-              <td class="wraps">{key.models.join(", ") || "all"}</td>
-              <td class="num">{key.weight}</td>
-              <td class="num">{bound(key.requests_per_min)}</td>
-              <td class="num">{bound(key.tokens_per_min)}</td>
-              <td class="num">{bound(key.max_in_flight)}</td>
-              <td>{key.cache_group || "–"}</td>
-              <td>{expiry(key)}</td>
-              <td class="num">{key.in_flight}</td>
-              <td class="num">{(usageOf(key.id)?.requests ?? 0).toLocaleString("en")}</td>
-              <td class="num">{tokensOf(usageOf(key.id)).toLocaleString("en")}</td>
-              <td>
+              <td class="wraps" data-of="Models">
+                {key.models.join(", ") || "all"}
+              </td>
+              <td class="num" data-of="Weight">
+                {key.weight}
+              </td>
+              <td class="num" data-of="Requests/min">
+                {bound(key.requests_per_min)}
+              </td>
+              <td class="num" data-of="Tokens/min">
+                {bound(key.tokens_per_min)}
+              </td>
+              <td class="num" data-of="At once">
+                {bound(key.max_in_flight)}
+              </td>
+              <td data-of="Cache group">{key.cache_group || "–"}</td>
+              <td data-of="Expires">{expiry(key)}</td>
+              <td class="num" data-of="In flight">
+                {key.in_flight}
+              </td>
+              <td class="num" data-of="Requests">
+                {(usageOf(key.id)?.requests ?? 0).toLocaleString("en")}
+              </td>
+              <td class="num" data-of="Tokens">
+                {tokensOf(usageOf(key.id)).toLocaleString("en")}
+              </td>
+              <td class="acts">
                 <button
                   type="button"
                   class="button small"

@@ -15,7 +15,7 @@ interface Props {
   failed: (title: string, detail: string) => void;
 }
 
-const contextMax = 100_000_000;
+const contextMax = 1 << 24; // what a preflight adds up
 
 export function wrongContext(context: string): string {
   if (context === "") return "";
@@ -44,7 +44,7 @@ export function LoadModel({ cluster, close, failed }: Props) {
   const wrongModel = model.trim() ? "" : "The path of a .gguf file or a model folder.";
 
   const found = useAsked(modelsPath(cluster.id), inventory);
-  const known = model.trim() !== "" && wrongContext(context) === "";
+  const known = model.trim() !== "" && !wrongContext(context) && !wrongAlias(alias);
   const path = known ? preflightPath(cluster.id, model.trim(), batch, context) : null;
   const fit = useAsked(path, preflight, null, 300);
 

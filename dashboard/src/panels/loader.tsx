@@ -34,7 +34,8 @@ export function Loader({ loading }: { loading: Loading }) {
         </span>
         <span class="muted num">
           {duration(loading.elapsed_s)} so far
-          {loading.eta_s !== null && <> · about {duration(loading.eta_s)} to go</>}
+          {" · "}
+          {loading.eta_s ? `about ${duration(loading.eta_s)} to go` : "waiting"}
         </span>
       </header>
       <ul>

@@ -9,6 +9,7 @@ export function ShowMadeKey({ made, close }: { made: MadeKey; close: () => void 
       title={`The key ${made.name}`}
       action="I have it"
       tells
+      stays
       close={close}
       submit={async () => ({ ok: true })}
     >

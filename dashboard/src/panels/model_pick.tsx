@@ -1,5 +1,5 @@
 import { type Asked } from "../ask";
-import { bytes, count } from "../format";
+import { allNodes, bytes } from "../format";
 import { type FoundModel, type Inventory } from "../inventory";
 import { Trouble } from "../parts/trouble";
 
@@ -17,7 +17,7 @@ function where(model: FoundModel, nodes: number): { words: string; trouble: bool
   if (model.differing.length > 0) {
     return { words: `another file on ${model.differing.join(", ")}`, trouble: true };
   }
-  return { words: nodes > 1 ? `on all ${count(nodes, "node")}` : "there", trouble: false };
+  return { words: nodes > 1 ? `on ${allNodes(nodes)}` : "there", trouble: false };
 }
 
 function Entry({

@@ -37,10 +37,10 @@ function Row({ model, found, sync, check }: Props & { model: FoundModel }) {
       </th>
       <td>{facts}</td>
       <td class="num">{bytes(model.size_bytes)}</td>
-      <td>
+      <td class="matters">
         <Presence model={model} nodes={found.nodes} />
       </td>
-      <td class="row-actions">
+      <td class="row-actions acts">
         <button
           type="button"
           class="button small quiet"
@@ -73,7 +73,7 @@ export function ModelTable({ found, sync, check }: Props) {
       {found.models.length === 0 && <p class="muted">No model file was found.</p>}
       {found.models.length > 0 && (
         <div class="table-box" tabIndex={0} role="group" aria-label={`Files of ${found.cluster}`}>
-          <table class="table">
+          <table class="table stacks">
             <thead>
               <tr>
                 <th scope="col">Model</th>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, type Asked } from "../ask";
 import {
   isWrong,
@@ -37,12 +37,20 @@ function said({ version, outdated, model, engine, took_ms }: Tested): string {
 function Test({ node, ready }: { node: NodeSpec; ready: () => boolean }) {
   const [asked, show] = useState<Asked<Tested> | null>(null);
   const body = JSON.stringify(nodeBody(node));
-  useEffect(() => show(null), [body]); // it was said of what was here before
+  const asking = useRef<AbortController | null>(null);
+  // What was said, and what is still being asked, is of what was here before.
+  useEffect(() => {
+    show(null);
+    return () => asking.current?.abort();
+  }, [body]);
   async function test() {
     if (!ready()) return;
+    asking.current?.abort();
+    const { signal } = (asking.current = new AbortController());
     show({ tag: "waiting" });
     const headers = { "content-type": "application/json" };
-    show(await ask("/admin/nodes/test", tested, { method: "POST", headers, body }));
+    const answer = await ask("/admin/nodes/test", tested, { method: "POST", headers, body, signal });
+    if (!signal.aborted) show(answer);
   }
   return (
     <div class="node-test">

@@ -1,3 +1,4 @@
+import { secondOf } from "../format";
 import { Copy } from "../parts/copy";
 import { type Notice } from "../state";
 
@@ -17,7 +18,7 @@ export function Notices({
             <h2>{title}</h2>
             <p>{detail}</p>
             <time class="num" dateTime={new Date(at).toISOString()}>
-              {new Date(at).toLocaleTimeString()}
+              {secondOf(at)}
             </time>
           </div>
           <div class="notice-actions">

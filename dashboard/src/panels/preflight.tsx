@@ -6,7 +6,7 @@ import { Trouble } from "../parts/trouble";
 function Rows({ preflight }: { preflight: Preflight }) {
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Memory on each node">
-      <table class="table">
+      <table class="table stacks">
         <thead>
           <tr>
             <th scope="col">Node</th>
@@ -22,17 +22,25 @@ function Rows({ preflight }: { preflight: Preflight }) {
           {preflight.nodes.map((node) => (
             <tr key={node.node} data-node={node.node}>
               <th scope="row">{node.node}</th>
-              <td class="num">{bytes(node.weights_bytes)}</td>
-              <td class="num">{bytes(node.kv_bytes)}</td>
-              <td class="num">{bytes(node.buffer_bytes)}</td>
-              <td class="num">{bytes(node.need_bytes)}</td>
-              <td class="num">
+              <td class="num" data-of="Weights">
+                {bytes(node.weights_bytes)}
+              </td>
+              <td class="num" data-of="KV">
+                {bytes(node.kv_bytes)}
+              </td>
+              <td class="num" data-of="Buffers">
+                {bytes(node.buffer_bytes)}
+              </td>
+              <td class="num" data-of="Needs">
+                {bytes(node.need_bytes)}
+              </td>
+              <td class="num" data-of="Free">
                 {bytes(node.free_bytes)}
                 {node.on_devices && <span class="muted"> on its devices</span>}
                 {node.estimated && <span class="muted"> (needs are estimated)</span>}
                 {node.replicas_here > 1 && <span class="muted"> for {node.replicas_here}</span>}
               </td>
-              <td class={node.fits ? "fits" : "trouble"}>
+              <td class={node.fits ? "matters fits" : "matters trouble"}>
                 {node.fits ? "fits" : node.model_present ? "does not fit" : "no model"}
               </td>
             </tr>
@@ -43,14 +51,17 @@ function Rows({ preflight }: { preflight: Preflight }) {
   );
 }
 
+const Asking = () => <p class="hint">Asking the nodes whether it fits…</p>;
+
 // Whether the load will fit, node by node, before anybody presses the button.
 export function PreflightTable({ asked, path }: { asked: Asked<Preflight>; path: string }) {
   switch (asked.tag) {
     case "waiting":
-      return <p class="hint">Asking the nodes whether it fits…</p>;
+      return <Asking />;
     case "missing":
       return null;
     case "failed":
+      if (asked.of !== path) return <Asking />; // it was said of another question
       return <Trouble words={`Not checked: ${asked.message}`} again={asked.again} />;
     case "known": {
       const { fits, limiting_node, nodes } = asked.value;

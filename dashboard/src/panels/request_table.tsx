@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { duration } from "../format";
+import { duration, secondOf } from "../format";
 import { Trouble } from "../parts/trouble";
 import { isUnderWay, type Request, request } from "../requests";
 import { useAsked } from "../use_asked";
@@ -32,24 +32,30 @@ function Row({ entry, cancel }: { entry: Request; cancel: () => void }) {
       <tr data-request={entry.id} data-live={live}>
         <th scope="row">
           <button type="button" class="link" aria-expanded={open} onClick={() => setOpen(!open)}>
-            <time class="num">{new Date(entry.arrived_unix_ms).toLocaleTimeString()}</time>
+            <time class="num">{secondOf(entry.arrived_unix_ms)}</time>
             <span class="spoken"> timeline of {entry.id}</span>
           </button>
         </th>
-        <td>{entry.model || "–"}</td>
-        <td>{entry.key || "–"}</td>
-        <td>{entry.node || "–"}</td>
-        <td class={live || entry.status === 200 ? "" : "trouble"}>
+        <td data-of="Model">{entry.model || "–"}</td>
+        <td data-of="From">{entry.key || "–"}</td>
+        <td class="matters" data-of="Replica">
+          {entry.node || "–"}
+        </td>
+        <td class={live || entry.status === 200 ? "matters" : "matters trouble"}>
           {live ? entry.phase : entry.end || entry.status}
           {entry.resumed && " · resumed"}
         </td>
-        <td class="num">{entry.ttft_ms === null ? "–" : ms(entry.ttft_ms)}</td>
-        <td class="num">{ms(entry.took_ms)}</td>
-        <td class="num">
+        <td class="num" data-of="TTFT">
+          {entry.ttft_ms === null ? "–" : ms(entry.ttft_ms)}
+        </td>
+        <td class="num" data-of="Took">
+          {ms(entry.took_ms)}
+        </td>
+        <td class="num" data-of="Tokens">
           {entry.prompt_tokens} → {entry.completion_tokens}
           {entry.cached_tokens > 0 && <span class="muted"> ({entry.cached_tokens} cached)</span>}
         </td>
-        <td>
+        <td class="acts">
           {live && (
             <button
               type="button"
@@ -79,7 +85,7 @@ export function RequestTable({ entries }: { entries: readonly Request[] }) {
   const sorted = [...entries.filter(isUnderWay), ...entries.filter((entry) => !isUnderWay(entry))];
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Requests">
-      <table class="table">
+      <table class="table stacks">
         <thead>
           <tr>
             {["Came", "Model", "From", "Replica", "State", "TTFT", "Took", "Tokens"].map((name) => (

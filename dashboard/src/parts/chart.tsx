@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { minuteOf } from "../format";
+import { alone } from "../history";
 import { colours, useThemeCount } from "./colours";
 
 export interface Line {
@@ -22,8 +24,12 @@ interface Props {
 const height = 190;
 const dash = [5, 4];
 
-const clock = (unix_s: number) =>
-  new Date(unix_s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const clock = (unix_s: number) => minuteOf(unix_s * 1000);
+
+// Where all points are too many, those that no line shows.
+const points: uPlot.Series.Points = {
+  filter: (chart, series, all) => (all ? null : alone([...(chart.data[series] ?? [])])),
+};
 
 type Cursor = number | null; // the point that the pointer is at
 
@@ -49,7 +55,7 @@ function optionsOf(props: Props, width: number, box: HTMLElement, point: (at: Cu
       {},
       ...lines.map((line): uPlot.Series => {
         const stroke = ink.series[line.colour % ink.series.length] ?? ink.muted;
-        return { label: line.label, stroke, width: 2, ...(line.dashed ? { dash } : {}) };
+        return { label: line.label, stroke, width: 2, points, ...(line.dashed ? { dash } : {}) };
       }),
     ],
     hooks: { setCursor: [(chart) => point(chart.cursor.idx ?? null)] },

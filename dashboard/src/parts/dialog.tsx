@@ -9,17 +9,19 @@ interface Props {
   danger?: boolean;
   wide?: boolean;
   tells?: boolean; // it has nothing to ask: there is no Cancel
+  stays?: boolean; // what it tells is not told again: only its button closes it, Escape does not
   back?: string; // the button's words that leave all as it is, where "Cancel" would say another thing
   close: () => void;
   submit: () => Promise<Outcome>;
   children: ComponentChildren;
 }
 
-// A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words.
+// A modal form: the browser traps the focus and closes on Escape; a refusal stays in it, in words, until
+// something of what was refused is changed.
 // An outcome without words: something in it is wrong, and says so itself; the first of it gets the focus.
 export function Dialog(props: Props) {
   const { title, action, danger = false, wide = false, tells = false, back = "Cancel" } = props;
-  const { close, submit, children } = props;
+  const { stays = false, close, submit, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const gone = useRef(false);
   const heading = useId();
@@ -35,6 +37,14 @@ export function Dialog(props: Props) {
       shown?.close(); // gives the focus back to where it was
     };
   }, []);
+
+  // The browser lets a second Escape through whatever the dialog says to the first, unless its key is taken.
+  useEffect(() => {
+    if (!stays) return;
+    const take = (event: KeyboardEvent) => event.key === "Escape" && event.preventDefault();
+    addEventListener("keydown", take);
+    return () => removeEventListener("keydown", take);
+  }, [stays]);
 
   useEffect(() => {
     if (faults > 0) dialog.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
@@ -63,9 +73,10 @@ export function Dialog(props: Props) {
       ref={dialog}
       class={wide ? "dialog wide" : "dialog"}
       aria-labelledby={heading}
+      onCancel={(event) => stays && event.preventDefault()}
       onClose={() => gone.current || close()}
     >
-      <form onSubmit={run}>
+      <form onSubmit={run} onInput={() => setRefusal("")}>
         <h2 id={heading}>{title}</h2>
         {children}
         {refusal && <Trouble words={refusal} />}
