@@ -143,7 +143,10 @@ template void App::add_knob(const std::string&, int&, int, int) const;
 template void App::add_knob(const std::string&, double&, double, double) const;
 template void App::add_knob(const std::string&, std::int64_t&, double, double) const;
 
-Program::Program(const std::string& about) : Program(std::make_unique<CLI::App>(about)) {}
+Program::Program(const std::string& about, const std::string& version)
+    : Program(std::make_unique<CLI::App>(about)) {
+  root_->set_version_flag("--version", version, "Print the version and exit");
+}
 
 Program::Program(std::unique_ptr<CLI::App> root) : App(*root), root_(std::move(root)) {}
 

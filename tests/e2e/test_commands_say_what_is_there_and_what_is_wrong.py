@@ -108,7 +108,10 @@ def test_the_help_of_every_command_has_examples():
 
 
 def test_version():
-    assert run_command("version").stdout.startswith("flotilla ")
+    told = run_command("version")
+    assert told.returncode == 0 and told.stdout.startswith("flotilla ")
+    flag = run_command("--version")
+    assert (flag.returncode, flag.stdout, flag.stderr) == (0, told.stdout, "")
 
 
 @pytest.mark.parametrize("knob, value", [("RUNNER_BATCH_SIZE", "many"), ("QUEUE_MAX", "-1")])
