@@ -14,6 +14,8 @@
 namespace flotilla::cli {
 namespace {
 
+constexpr double kDaysMax = 36'500;  // a hundred years
+
 struct KeyFlags {
   ServerAccess access;
   api::KeySpec spec;
@@ -40,12 +42,11 @@ std::string text_of(const std::vector<api::KeyShown>& keys) {
                                                  "models"}};
   for (const api::KeyShown& key : keys) {
     const api::KeySpec& spec = key.spec;
-    rows.push_back({key.id, spec.name, fmt::format("{:g}", spec.weight),
-                    bound(spec.requests_per_min), bound(spec.tokens_per_min),
-                    bound(spec.max_in_flight), fmt::format("{}", key.in_flight),
-                    spec.cache_group.empty() ? "-" : spec.cache_group,
-                    expiry(spec.expires_unix_s, now_s),
-                    spec.models.empty() ? "all" : fmt::format("{}", fmt::join(spec.models, ", "))});
+    rows.push_back(
+        {key.id, spec.name, fmt::format("{:g}", spec.weight), bound(spec.requests_per_min),
+         bound(spec.tokens_per_min), bound(spec.max_in_flight), fmt::format("{}", key.in_flight),
+         spec.cache_group.empty() ? "-" : spec.cache_group, expiry(spec.expires_unix_s, now_s),
+         spec.models.empty() ? "all" : fmt::format("{}", fmt::join(spec.models, ", "))});
   }
   return table(rows);
 }
@@ -108,15 +109,18 @@ void add_keys_command(const App& app, CommandResult& result) {
   make.add_option("--models", flags->spec.models, "Aliases that it may ask for (default: all)")
       .separated_by(',');
   make.add_option("--weight", flags->spec.weight, "Its share where keys wait for each other")
+      .between(0.01, 100.0)
       .show_default();
-  make.add_option("--requests-per-min", flags->spec.requests_per_min, "0 = no bound");
-  make.add_option("--tokens-per-min", flags->spec.tokens_per_min,
-                  "Prompt and answer; 0 = no bound");
+  make.add_option("--requests-per-min", flags->spec.requests_per_min, "0 = no bound")
+      .not_negative();
+  make.add_option("--tokens-per-min", flags->spec.tokens_per_min, "Prompt and answer; 0 = no bound")
+      .not_negative();
   make.add_option("--max-in-flight", flags->spec.max_in_flight,
-                  "Answers at once (a request with n = 4 has four); 0 = no bound");
+                  "Answers at once (a request with n = 4 has four); 0 = no bound")
+      .not_negative();
   make.add_option("--cache-group", flags->spec.cache_group,
                   "Keys of one group share what is cached of prompts (default: with nobody)");
-  make.add_option("--expires-in-days", flags->expires_in_days, "0 = never").not_negative();
+  make.add_option("--expires-in-days", flags->expires_in_days, "0 = never").between(0.0, kDaysMax);
   add_server_flags(make, flags->access);
   make.callback([flags, &result] { result.exit_code = add(*flags); });
   const auto show = command.add_subcommand("list", "Shows all keys, without their secrets");
