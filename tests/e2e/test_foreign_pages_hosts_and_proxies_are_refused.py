@@ -29,6 +29,8 @@ def test_loopback_names_are_served(shared, name):
     {"Via": "1.1 proxy"},
     {"X-Real-IP": "10.0.0.1"},
     {"CF-Connecting-IP": "10.0.0.1"},
+    {"Fly-Client-IP": "10.0.0.1"},
+    {"X-Original-Host": "evil.example"},
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
     {"Host": "[::1].evil.example"},
