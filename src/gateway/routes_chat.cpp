@@ -312,6 +312,7 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
   api::RequestRecord record;
   record.id = make_request_id();
   record.owner = caller->owner;
+  record.peer = exchange.request().peer;
   const api::TraceContext context = trace_of(exchange.request());
   if (!context.empty()) record.moments.push_back({.what = "traced", .detail = context.traceparent});
   const auto trace = service.requests.begin(std::move(record));
