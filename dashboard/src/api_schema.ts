@@ -618,6 +618,8 @@ export interface Request {
   model: string;
   // The API key's id; without one the peer's address, with `operator at ` before it where the admin token or a log-in let it in.
   key: string;
+  // The client's address.
+  peer: string;
   // arrived, queued, dispatched, answering, ended …
   phase: string;
   node: string | null;
@@ -654,6 +656,8 @@ export interface RequestTimeline {
   model: string;
   // The API key's id; without one the peer's address, with `operator at ` before it where the admin token or a log-in let it in.
   key: string;
+  // The client's address. In what the operator sees, below /admin.
+  peer?: string;
   // arrived, queued, dispatched, answering, ended …
   phase: string;
   node: string | null;

@@ -7,6 +7,7 @@ export const request = schema("RequestTimeline", {
   id: text,
   model: or(text, ""),
   key: or(text, ""),
+  peer: or(text, ""),
   phase: or(text, ""),
   node: or(text, ""),
   arrived_unix_ms: or(number, 0),

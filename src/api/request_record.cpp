@@ -9,6 +9,7 @@ json::Object object_of(const RequestRecord& request) {
   return {{"id", request.id},
           {"model", request.model},
           {"key", request.owner},
+          {"peer", request.peer},
           {"phase", request.phase},
           {"node", request.node.empty() ? json::Value() : json::Value(request.node)},
           {"stream", request.stream},
@@ -30,8 +31,9 @@ json::Object object_of(const RequestRecord& request) {
 
 }  // namespace
 
-std::string to_json(const RequestRecord& request) {
+std::string to_json(const RequestRecord& request, Viewer viewer) {
   json::Object out = object_of(request);
+  if (viewer == Viewer::Owner) out.erase("peer");
   json::Array moments;
   for (const RequestMoment& moment : request.moments) {
     json::Object one{{"at_ms", moment.at_ms}, {"what", moment.what}};
@@ -53,6 +55,7 @@ Result<RequestRecord> read_request(std::string_view body) {
   };
   out.id = reader.string("id").value_or("");
   out.model = reader.string("model").value_or("");
+  out.peer = reader.string("peer").value_or("");
   out.phase = reader.string("phase").value_or("");
   out.node = reader.string("node").value_or("");
   out.end = reader.string("end").value_or("");

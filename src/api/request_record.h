@@ -22,6 +22,7 @@ struct RequestRecord {
   std::string id;
   std::string model;             // as the client wrote it
   std::string owner;             // the API key's id; without one "[operator at ]ADDRESS"
+  std::string peer;              // the client's address
   std::string phase = "queued";  // queued, prefilling, answering, ended
   std::string node;              // that has or had it last
   bool stream = false;
@@ -42,9 +43,11 @@ struct RequestRecord {
   std::vector<RequestMoment> moments;
 };
 
-// One with its moments; many without.
-std::string to_json(const RequestRecord& request);
+// One with its moments; many without. The peer is for the operator: several people may have a key.
+enum class Viewer { Operator, Owner };
+std::string to_json(const RequestRecord& request, Viewer viewer);
 Result<RequestRecord> read_request(std::string_view body);  // as to_json wrote it
+// For the operator.
 std::string requests_json(const std::vector<const RequestRecord*>& requests);
 
 }  // namespace flotilla::api

@@ -1,12 +1,40 @@
 #include "cli/flags.h"
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/numbers.h"
+
 namespace flotilla::cli {
+namespace {
+
+struct Range {
+  double low;
+  double high;
+  bool whole;
+
+  // Of what is not in it; empty: nothing is wrong.
+  std::string complaint(const std::string& text) const {
+    const auto value = parse_double(text);
+    if (value && *value >= low && *value <= high && (!whole || *value == std::floor(*value)))
+      return {};
+    const char* what = whole ? "a whole number" : "a number";
+    if (std::isinf(high)) return fmt::format("\"{}\" is not {} of {} or more", text, what, low);
+    return fmt::format("\"{}\" is not {} from {} to {}", text, what, low, high);
+  }
+};
+
+void check_range(CLI::Option& option, const Range& range, const std::string& about) {
+  option.check([range](const std::string& text) { return range.complaint(text); }, about);
+}
+
+}  // namespace
 
 Option Option::required() const {
   option_->required();
@@ -49,17 +77,20 @@ Option Option::type_name(const std::string& name) const {
 }
 
 Option Option::between(int low, int high) const {
-  option_->check(CLI::Range(low, high));
+  check_range(*option_, {.low = 1.0 * low, .high = 1.0 * high, .whole = true},
+              fmt::format("INT in [{} - {}]", low, high));
   return *this;
 }
 
 Option Option::between(double low, double high) const {
-  option_->check(CLI::Range(low, high));
+  check_range(*option_, {.low = low, .high = high, .whole = false},
+              fmt::format("FLOAT in [{} - {}]", low, high));
   return *this;
 }
 
 Option Option::not_negative() const {
-  option_->check(CLI::NonNegativeNumber);
+  constexpr double kEndless = std::numeric_limits<double>::infinity();
+  check_range(*option_, {.low = 0, .high = kEndless, .whole = false}, "NONNEGATIVE");
   return *this;
 }
 
@@ -129,11 +160,11 @@ Option App::add_flag(const std::string& name, bool& value, const std::string& ab
 
 template <class T, class Bound>
 void App::add_knob(const std::string& variable, T& value, Bound low, Bound high) const {
-  const CLI::Range range(low, high);
+  const Range range{.low = 1.0 * low, .high = 1.0 * high, .whole = std::is_integral_v<T>};
   app_->add_option("--" + variable, value)
       ->envname(variable)
       ->check([variable, range](const std::string& text) {
-        const std::string wrong = range(text);
+        const std::string wrong = range.complaint(text);
         return wrong.empty() ? wrong : fmt::format("environment variable {}: {}", variable, wrong);
       })
       ->group("");
@@ -143,7 +174,10 @@ template void App::add_knob(const std::string&, int&, int, int) const;
 template void App::add_knob(const std::string&, double&, double, double) const;
 template void App::add_knob(const std::string&, std::int64_t&, double, double) const;
 
-Program::Program(const std::string& about) : Program(std::make_unique<CLI::App>(about)) {}
+Program::Program(const std::string& about, const std::string& version)
+    : Program(std::make_unique<CLI::App>(about)) {
+  root_->set_version_flag("--version", version, "Print the version and exit");
+}
 
 Program::Program(std::unique_ptr<CLI::App> root) : App(*root), root_(std::move(root)) {}
 

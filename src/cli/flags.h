@@ -78,7 +78,8 @@ class App {
 
 class Program : public App {
  public:
-  explicit Program(const std::string& about);
+  // `version`: what --version prints.
+  Program(const std::string& about, const std::string& version);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

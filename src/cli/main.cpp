@@ -9,13 +9,15 @@
 int main(int argc, char** argv) {
   using namespace flotilla::cli;
   if (std::getenv("FLOTILLA_CORE_DUMPS") == nullptr) flotilla::platform::leave_no_core_dumps();
+  constexpr const char* kVersion = "flotilla " FLOTILLA_VERSION;
   Program app{
       "Flotilla serves one language model to many users from a few machines.\n\n"
       "Examples:\n"
       "  flotilla serve\n"
       "  flotilla cluster add local --node local*2\n"
       "  flotilla load local /models/SmolLM2-135M-Instruct.Q4_1.gguf --batch\n"
-      "  flotilla status --watch\n"};
+      "  flotilla status --watch\n",
+      kVersion};
   app.require_subcommand();
   CommandResult result;
   add_serve_command(app, result);
@@ -40,7 +42,7 @@ int main(int argc, char** argv) {
   add_page_commands(app, result);
   const auto version =
       app.add_subcommand("version", "Prints the version.\n\nExample:\n  flotilla version");
-  version.callback([] { std::printf("flotilla %s\n", FLOTILLA_VERSION); });
+  version.callback([] { std::puts(kVersion); });
   if (const auto ended = app.parse(argc, argv)) return *ended;
   return result.exit_code;
 }

@@ -21,8 +21,9 @@ int show(const RequestFlags& flags) {
   const auto request =
       wait_for<api::RequestRecord>((*admin)->io(), (*admin)->client().request(flags.id));
   if (!request) return tell_error(request.error());
-  fmt::print("{}: {}, {} after {:.0f} ms{}\n", printable(request->id), printable(request->model),
-             printable(request->phase), request->took_ms,
+  const std::string from = request->peer.empty() ? "" : " from " + printable(request->peer);
+  fmt::print("{}{}: {}, {} after {:.0f} ms{}\n", printable(request->id), from,
+             printable(request->model), printable(request->phase), request->took_ms,
              request->end.empty() ? "" : ": " + printable(request->end));
   fmt::print("{} prompt tokens ({} cached, {} prefill chunks), {} answered\n",
              request->prompt_tokens, request->cached_tokens, request->prompt_passes,

@@ -1,25 +1,21 @@
 #include "cli/server_access.h"
 
-#include <fstream>
-
 #include <fmt/format.h>
 
 #include "cli/terminal.h"
+#include "platform/first_line.h"
 
 namespace flotilla::cli {
 namespace {
 
 // The first line of the token file; empty where none is named.
 Result<std::string> read_token(const ServerAccess& access) {
-  std::string token;
-  if (access.token_file.empty()) return token;
-  std::ifstream file(access.token_file);
-  if (!std::getline(file, token) || token.empty()) {
-    return fail(
-        Code::InvalidArgument,
-        fmt::format("--admin-token-file {}: no token can be read there", access.token_file));
-  }
-  if (token.ends_with('\r')) token.pop_back();
+  if (access.token_file.empty()) return std::string();
+  auto token = platform::read_first_line(access.token_file, [&access] {
+    fmt::print(stderr, "flotilla: waiting for the admin token from the pipe {}\n",
+               printable(access.token_file));
+  });
+  if (!token) return fail(token.error().code, "--admin-token-file " + token.error().message);
   return token;
 }
 

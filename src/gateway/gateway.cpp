@@ -24,6 +24,7 @@
 #include "gateway/transfers.h"
 #include "platform/file_lock.h"
 #include "platform/files.h"
+#include "platform/first_line.h"
 #include "platform/limits.h"
 #include "platform/open_files.h"
 #include "platform/own_file.h"
@@ -52,12 +53,12 @@ std::vector<std::string> admin_hosts(const GatewayOptions& options) {
 
 Result<std::string> read_token(const fs::path& file) {
   if (file.empty()) return std::string();
-  std::ifstream in(file);
-  std::string token;
-  if (!in || !std::getline(in, token)) {
-    return fail(Code::InvalidArgument,
-                fmt::format("the admin token file {} cannot be read or is empty", file.string()));
-  }
+  const auto line = platform::read_first_line(file, [&file] {
+    log::info("waiting for the admin token: the pipe {} has no writer yet, or it is silent",
+              file.string());
+  });
+  if (!line) return fail(Code::InvalidArgument, "the admin token file " + line.error().message);
+  std::string token = *line;
   while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
   if (token.size() < 8) {
     return fail(Code::InvalidArgument,

@@ -326,6 +326,12 @@ bool Guard::is_worth_telling(const http::Request& request, Instant now) {
   return attempts_.tell(sender_of(request), now);
 }
 
+bool Guard::is_guess_worth_telling(const http::Request& request, Instant now) {
+  const std::string_view secret = secret_of(request);
+  return !secret.empty() && attempts_.knows(sender_of(request), secret, now) &&
+         is_worth_telling(request, now);
+}
+
 Result<bool> Guard::log_out(const http::Request& request, Instant now) {
   if (auto site = check_site(request); !site) return fail(site.error());
   if (auto type = check_content_type(request); !type) return fail(type.error());

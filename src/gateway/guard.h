@@ -69,6 +69,8 @@ class Guard {
   // After log_in() failed: whether that deserves a line of the audit, which nobody may fill who is
   // not let in.
   bool is_worth_telling(const http::Request& request, Instant now);
+  // After may_administer() refused: likewise, and only where it was for a wrong secret.
+  bool is_guess_worth_telling(const http::Request& request, Instant now);
   // Whether somebody was logged in.
   Result<bool> log_out(const http::Request& request, Instant now);
   // By what may_administer() let the request in, as the audit says it; empty: it needed nothing.

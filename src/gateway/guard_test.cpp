@@ -200,6 +200,32 @@ TEST(Guard, ten_wrong_tokens_close_an_address_for_a_minute) {
   EXPECT_TRUE(guard.may_administer(request, kNow + std::chrono::seconds(61)));
 }
 
+TEST(Guard, a_wrong_token_in_a_header_is_worth_one_line_an_address_and_minute) {
+  KeyRing keys;
+  Guard guard({.admin_token = "s3cret", .allow_anonymous = false, .admin_hosts = {}}, keys);
+  const auto tell = [&guard](const http::Request& request, Instant now) {
+    EXPECT_FALSE(guard.may_administer(request, now));
+    return guard.is_guess_worth_telling(request, now);
+  };
+  auto request = local();
+  EXPECT_FALSE(tell(request, kNow)) << "no secret is no guess";
+  request.headers.add("Authorization", "Bearer no");
+  EXPECT_TRUE(tell(request, kNow));
+  EXPECT_FALSE(tell(request, kNow));
+  request.headers.set("Authorization", "Bearer another");
+  EXPECT_FALSE(tell(request, kNow));
+  EXPECT_TRUE(tell(request, kNow + std::chrono::seconds(61)));
+  request.headers.remove("Authorization");
+  EXPECT_FALSE(tell(request, kNow + std::chrono::seconds(122)));
+  int told = 0;
+  request.headers.add("x-api-key", "no");
+  for (int i = 0; i < 30; ++i) {
+    request.peer = fmt::format("127.0.1.{}", i);
+    told += tell(request, kNow + std::chrono::seconds(300)) ? 1 : 0;
+  }
+  EXPECT_EQ(told, 10) << "in all";
+}
+
 struct GuardWithKeys : testing::Test {
   std::string add(const std::string& id, std::int64_t expires = 0) {
     const std::string secret = make_secret();

@@ -100,6 +100,8 @@ Result<Caller> may_enter(Service& service, const http::Request& request);
 Result<Caller> has_entered(Service& service, const http::Request& request);
 // /admin, likewise: the guard looks once at a request, before its body is read if it has one.
 Result<void> may_administer(Service& service, const http::Request& request);
+// A wrong admin token that is worth telling of: a line of the audit, and a warning.
+void note_wrong_token(Service& service, const http::Request& request);
 // POST /v1/chat/completions, of whatever form the client's request was, and who may enter with it.
 Awaitable<void> answer_chat(Service& service, http::Exchange& exchange, Result<Caller> caller);
 Error no_cluster(const std::string& id);

@@ -268,9 +268,13 @@ Result<Caller> has_entered(Service& service, const http::Request& request) {
 Result<void> may_administer(Service& service, const http::Request& request) {
   const Instant now = service.clock.now();
   const Sender* sender = known_sender(request);
-  if (sender == nullptr || !std::holds_alternative<Administrator>(*sender))
-    return service.guard.may_administer(request, now);
-  return service.guard.still_may_administer(request, now);
+  if (sender != nullptr && std::holds_alternative<Administrator>(*sender))
+    return service.guard.still_may_administer(request, now);
+  auto may = service.guard.may_administer(request, now);
+  if (!may && may.error().code == Code::Unauthenticated &&
+      service.guard.is_guess_worth_telling(request, now))
+    note_wrong_token(service, request);
+  return may;
 }
 
 namespace {
@@ -308,6 +312,7 @@ Awaitable<void> answer(Service& service, http::Exchange& exchange, Result<Caller
   api::RequestRecord record;
   record.id = make_request_id();
   record.owner = caller->owner;
+  record.peer = exchange.request().peer;
   const api::TraceContext context = trace_of(exchange.request());
   if (!context.empty()) record.moments.push_back({.what = "traced", .detail = context.traceparent});
   const auto trace = service.requests.begin(std::move(record));

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "api/error_body.h"
 #include "api/login.h"
+#include "base/log.h"
 #include "gateway/routes.h"
 
 // A browser's way into the dashboard where an admin token is set.
@@ -13,6 +16,7 @@ using http::PathParams;
 
 // Anybody may send one.
 constexpr std::size_t kBodyMax = 8 << 10;
+constexpr std::size_t kActionMax = 128;  // bytes told of what somebody asked who was not let in
 
 // Not for scripts, not for other sites; gone with the browser.
 std::string cookie_of(const http::Request& request, std::string_view secret) {
@@ -22,11 +26,17 @@ std::string cookie_of(const http::Request& request, std::string_view secret) {
                      secret, by_tls ? "; Secure" : "", secret.empty() ? "; Max-Age=0" : "");
 }
 
+std::string action_of(const http::Request& request) {
+  std::string action = fmt::format("{} {}", request.method, request.path());
+  action.resize(std::min(action.size(), kActionMax));
+  return action;
+}
+
 void note(Service& service, const http::Request& request, int status) {
   store::StoredEvent event;
   event.at_unix_ms = service.clock.unix_ms();
   event.who = request.peer;
-  event.action = fmt::format("{} {}", request.method, request.path());
+  event.action = action_of(request);
   event.status = status;
   service.control.note_event(std::move(event));
 }
@@ -57,7 +67,7 @@ Awaitable<void> log_in(Service& service, Exchange& exchange) {
     // Whoever is let in writes the audit; of who is not it keeps a few lines.
     if (error.code == Code::Unauthenticated &&
         service.guard.is_worth_telling(request, service.clock.now()))
-      note(service, request, api::http_status(error.code));
+      note_wrong_token(service, request);
     co_await answer_problem(exchange, std::move(error));
     co_return;
   }
@@ -81,6 +91,11 @@ Awaitable<void> log_out(Service& service, Exchange& exchange) {
 }
 
 }  // namespace
+
+void note_wrong_token(Service& service, const http::Request& request) {
+  note(service, request, api::http_status(Code::Unauthenticated));
+  log::warning("a wrong admin token from {}: {}", request.peer, action_of(request));
+}
 
 void add_login_routes(http::Router& router, Service& service) {
   router.add("POST", "/admin/login",

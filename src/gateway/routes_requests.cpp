@@ -37,7 +37,7 @@ Task<http::Response> list_requests(Service& service, http::Request request, Path
 Task<http::Response> show_request(Service& service, http::Request, PathParams params) {
   const auto trace = service.requests.find(params["id"]);
   if (!trace) co_return fail(unknown_request(params["id"]));
-  co_return http::json_response(200, api::to_json(trace->record()));
+  co_return http::json_response(200, api::to_json(trace->record(), api::Viewer::Operator));
 }
 
 Task<http::Response> cancel_request(Service& service, http::Request, PathParams params) {
@@ -63,7 +63,8 @@ Awaitable<void> show_own_request(Service& service, Exchange& exchange, std::stri
     co_await answer_openai_error(exchange, std::move(error));
     co_return;
   }
-  http::Response response = http::json_response(200, api::to_json(trace->record()));
+  http::Response response =
+      http::json_response(200, api::to_json(trace->record(), api::Viewer::Owner));
   co_await exchange.respond(std::move(response));
 }
 

@@ -58,14 +58,17 @@ bool is_loopback_name(std::string_view name) {
 
 bool came_by_proxy(const http::Request& request) {
   constexpr std::string_view added[] = {
-      "forwarded",          "via",       "x-real-ip",      "x-forwarded",
-      "x-client-ip",        "client-ip", "true-client-ip", "cf-connecting-ip",
-      "x-cluster-client-ip"};
-  return request.http_1_0 ||
-         std::ranges::any_of(request.headers.fields(), [&added](const auto& field) {
+      "forwarded",        "via",       "x-real-ip",           "x-forwarded",
+      "x-client-ip",      "client-ip", "true-client-ip",      "fly-client-ip",
+      "cf-connecting-ip", "cdn-loop",  "x-cluster-client-ip", "x-amzn-trace-id",
+      "x-request-start"};
+  constexpr std::string_view beginnings[] = {"x-forwarded-", "x-original-", "x-envoy-"};
+  return request.http_1_0 || std::ranges::any_of(request.headers.fields(), [&](const auto& field) {
            const std::string name = lower(field.first);
-           return name.starts_with("x-forwarded-") ||
-                  std::ranges::find(added, name) != std::end(added);
+           return std::ranges::find(added, name) != std::end(added) ||
+                  std::ranges::any_of(beginnings, [&name](std::string_view beginning) {
+                    return name.starts_with(beginning);
+                  });
          });
 }
 

@@ -41,10 +41,17 @@ TEST(Site, by_tls_a_page_in_the_clear_is_not_ours) {
 TEST(Site, what_proxies_add_shows_them) {
   EXPECT_FALSE(came_by_proxy({}));
   for (const char* name : {"Forwarded", "Via", "X-Real-IP", "X-Forwarded", "X-Client-IP",
-                           "CF-Connecting-IP", "True-Client-IP", "Client-IP", "X-Forwarded-Any"}) {
+                           "CF-Connecting-IP", "True-Client-IP", "Client-IP", "X-Forwarded-Any",
+                           "Fly-Client-IP", "X-Envoy-External-Address", "X-Amzn-Trace-Id",
+                           "CDN-Loop", "X-Original-Host", "X-Original-URL", "X-Request-Start"}) {
     http::Request request;
     request.headers.add(name, "x");
     EXPECT_TRUE(came_by_proxy(request)) << name;
+  }
+  for (const char* name : {"X-Request-Id", "X-Originating", "Traceparent", "User-Agent"}) {
+    http::Request request;
+    request.headers.add(name, "x");
+    EXPECT_FALSE(came_by_proxy(request)) << name;
   }
   http::Request old;
   old.http_1_0 = true;

@@ -57,7 +57,8 @@ bool ChatCall::start() {
                         .prompt = chat_.prompt_of(index),
                         .answer = std::move(answer),
                         .cache_group = headers_.cache_group,
-                        .keep = chat_.is_first(index)};
+                        .keep = chat_.is_first(index),
+                        .counts_prompt = chat_.is_first(index)};
     std::unique_ptr<engine::Grammar> grammar;
     if (!chat_.grammars.empty()) grammar = std::move(chat_.grammars[i]);
     choice.id = context_.sequences->start(std::move(start), *this, index, std::move(grammar));
@@ -184,8 +185,9 @@ void ChatCall::on_event(int choice, SequenceEvent event) {
     first_token_ = last_token_;
     prompt_ms_ = event.prompt_ms;
     prompt_passes_ = event.prompt_passes;
-    cached_tokens_ = std::min<std::int64_t>(event.cached_tokens, chat_.prompt_of(choice).size());
   }
+  if (chat_.is_first(choice) && !std::exchange(of.begun, true))
+    cached_tokens_ += std::min<std::int64_t>(event.cached_tokens, chat_.prompt_of(choice).size());
   tokens_ += static_cast<std::int64_t>(event.tokens.size());
   Part part{.text = std::move(event.text),
             .tokens = std::move(event.tokens),

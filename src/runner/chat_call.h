@@ -63,6 +63,7 @@ class ChatCall final : public SequenceListener {
   struct Choice {
     std::optional<SequenceId> id;  // while it runs
     bool role_shown = false;
+    bool begun = false;  // something of it has come
     bool finished = false;
     bool fresh = false;  // `come` holds something
     Part come;           // of an answer that has to be read: not read yet
@@ -112,7 +113,7 @@ class ChatCall final : public SequenceListener {
   Instant last_token_{};
   double prompt_ms_ = 0;
   int prompt_passes_ = 0;
-  std::int64_t cached_tokens_ = 0;
+  std::int64_t cached_tokens_ = 0;  // of its prompts, each by its first choice
 
   std::string pending_;  // made, not handed to the socket
   std::string writing_;  // handed to the socket

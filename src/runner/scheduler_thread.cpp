@@ -157,7 +157,8 @@ void SchedulerThread::take(Start command) {
   }
   const auto& given = start.answer.given;
   const int left = start.answer.tokens_max - static_cast<int>(given.size());
-  const int prompt_tokens = given.empty() ? static_cast<int>(start.prompt.size()) : 0;
+  const bool counts = start.counts_prompt && given.empty();
+  const int prompt_tokens = counts ? static_cast<int>(start.prompt.size()) : 0;
   start.prompt.insert(start.prompt.end(), given.begin(), given.end());
   sequences_.emplace(start.id, Sequence{.request = std::move(start.request),
                                         .answer = std::move(answer),

@@ -37,6 +37,7 @@ struct SequenceStart {
   std::string cache_group = {};  // its cells are reused within it only
   bool keep = true;              // its cells, for whoever goes on from it
   bool wants_vector = false;     // of the prompt, instead of an answer
+  bool counts_prompt = true;     // in StepStats; of all answers to one prompt the first does
 };
 
 // What a sequence has to show after a step. The last event of a sequence has `finish` or `error`.
@@ -57,7 +58,8 @@ struct SequenceEvent {
 struct StepStats {
   std::uint64_t step = 0;   // passes so far
   std::int64_t tokens = 0;  // answered so far, over all sequences
-  // Prompts so far, each when its first token had come; a resumed one counts where it began.
+  // Prompts so far, each when its first token had come: as usage has them, once for all answers
+  // that a request wants to it. A resumed one counts where it began.
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;  // of them, that were not computed again
   double step_ms = 0;              // the last pass
@@ -146,7 +148,7 @@ class SchedulerThread {
     std::string cache_group;
     bool keep = true;
     bool shaped = false;    // rules of its own decide what it may say
-    int prompt_tokens = 0;  // 0: resumed
+    int prompt_tokens = 0;  // 0: resumed, or another counts it
     std::optional<Instant> first_pass;
     double prompt_ms = 0;
     int prompt_passes = 0;

@@ -178,6 +178,37 @@ TEST_F(ServiceTest, RefusesWithTheReason) {
   EXPECT_EQ(service_->load().waiting + service_->load().running, 0);
 }
 
+TEST_F(ServiceTest, ARequestsPromptCountsOnceHoweverManyAnswersItWants) {
+  options_.scheduler.store_bytes_max = 64 << 20;
+  begin();
+  std::int64_t prompts = 0;
+  std::int64_t cached = 0;
+  std::int64_t generated = 0;
+  const auto add = [&](const std::string& path, const std::string& text) {
+    http::Request asked = request(text);
+    asked.target = path;
+    const auto answer = api::json::parse_object(fetch(std::move(asked)).body);
+    ASSERT_TRUE(answer && answer->contains("usage")) << text;
+    const auto& usage = answer->at("usage");
+    prompts += usage.at("prompt_tokens").as_int64();
+    cached += usage.at("prompt_tokens_details").at("cached_tokens").as_int64();
+    generated += usage.at("completion_tokens").as_int64();
+    const api::RunnerEvent load = service_->load();
+    EXPECT_EQ(load.prompt_tokens, prompts) << text;
+    EXPECT_EQ(load.cached_tokens, cached) << text;
+    EXPECT_EQ(load.generated_tokens, generated) << text;
+  };
+  const std::string fields = R"("max_tokens":6,"ignore_eos":true,"n":)";
+  for (const char* n : {"4", "4", "1"}) add("/v1/chat/completions", body(fields + n, "short"));
+  const std::string other(300, 'x');  // so long that its choices wait for the first one's cells
+  for (const char* n : {"4", "1"}) add("/v1/chat/completions", body(fields + n, other));
+  EXPECT_GT(cached, 0);
+  for (const char* n : {"1", "2"}) {
+    add("/v1/completions",
+        R"({"model":"m",)" + fields + n + R"(,"prompt":["one prompt","and another one"]})");
+  }
+}
+
 TEST_F(ServiceTest, ModelsAndHealth) {
   begin();
   http::Request get;

@@ -40,6 +40,7 @@ def request(id, **changes):
         "id": id,
         "model": "smollm2-135m-instruct",
         "key": "127.0.0.1",
+        "peer": "127.0.0.1",
         "phase": "ended",
         "node": "local-1",
         "stream": True,

@@ -488,6 +488,30 @@ def test_the_command_makes_lists_and_takes_back(server):
     assert "no API keys" in server.command("keys", "list").stdout
 
 
+def test_the_list_tells_of_cache_group_and_expiry(server):
+    now = int(time.time())
+    make_key(server, "old", expires_unix_s=now - 86_400)
+    make_key(server, "soon", expires_unix_s=now + 86_400, cache_group="team")
+    assert server.command("keys", "add", "plain").returncode == 0
+    listed = server.command("keys", "list").stdout
+    assert "cache group" in listed and "expires" in listed
+
+    def row(name):
+        return next(line for line in listed.splitlines() if f" {name} " in line)
+
+    def day(unix_s):
+        return time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(unix_s))
+
+    assert f"expired {day(now - 86_400)}" in row("old")
+    assert "team" in row("soon") and day(now + 86_400) in row("soon") and "expired" not in row("soon")
+    assert "never" in row("plain")
+    told = json.loads(server.command("keys", "list", "--json").stdout)
+    assert told["keys"] == server.get_json("/admin/keys")["keys"]
+    for name in ("old", "soon", "plain"):
+        assert server.command("keys", "remove", name).returncode == 0
+    assert json.loads(server.command("keys", "list", "--json").stdout) == {"keys": []}
+
+
 def test_with_keys_and_a_token_it_may_listen_to_others(start, tmp_path):
     server = start(Server)
     key = make_key(server, "lan")

@@ -93,6 +93,20 @@ def test_wrong_usage_is_2(arguments):
     assert done.stderr
 
 
+@pytest.mark.parametrize("flag, value, complaint", [
+    ("--weight", "nan", '"nan" is not a number from 0.01 to 100'),
+    ("--weight", "0", '"0" is not a number from 0.01 to 100'),
+    ("--expires-in-days", "-1", '"-1" is not a number from 0 to 36500'),
+    ("--expires-in-days", "nan", '"nan" is not a number from 0 to 36500'),
+    ("--expires-in-days", "1e300", '"1e300" is not a number from 0 to 36500'),
+    ("--tokens-per-min", "-5", '"-5" is not a number of 0 or more'),
+])
+def test_a_number_out_of_range_is_named_with_the_range(flag, value, complaint):
+    done = run_command("keys", "add", "ann", flag, value, "--server", "http://127.0.0.1:9", timeout=20)
+    assert done.returncode == 2
+    assert f"{flag}: {complaint}" in done.stderr, done.stderr
+
+
 def test_the_help_of_every_command_has_examples():
     seen, waiting = set(), [()]
     while waiting:
@@ -108,7 +122,10 @@ def test_the_help_of_every_command_has_examples():
 
 
 def test_version():
-    assert run_command("version").stdout.startswith("flotilla ")
+    told = run_command("version")
+    assert told.returncode == 0 and told.stdout.startswith("flotilla ")
+    flag = run_command("--version")
+    assert (flag.returncode, flag.stdout, flag.stderr) == (0, told.stdout, "")
 
 
 @pytest.mark.parametrize("knob, value", [("RUNNER_BATCH_SIZE", "many"), ("QUEUE_MAX", "-1")])

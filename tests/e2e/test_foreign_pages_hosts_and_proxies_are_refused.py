@@ -1,11 +1,13 @@
 import http.client
+import os
 import pathlib
 import re
 import socket
+import subprocess
 
 import pytest
 
-from support import ALIAS, ROOT, Server, children_of_all, command_line, run_command
+from support import ALIAS, BINARY, ROOT, Server, children_of_all, command_line, run_command
 
 TOKEN = "correct-horse-battery"
 
@@ -27,6 +29,8 @@ def test_loopback_names_are_served(shared, name):
     {"Via": "1.1 proxy"},
     {"X-Real-IP": "10.0.0.1"},
     {"CF-Connecting-IP": "10.0.0.1"},
+    {"Fly-Client-IP": "10.0.0.1"},
+    {"X-Original-Host": "evil.example"},
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
     {"Host": "[::1].evil.example"},
@@ -236,6 +240,38 @@ def test_a_token_that_others_can_write_is_refused(start, tmp_path, file, folder,
     kept.chmod(0o1777)
     token.chmod(0o600)
     start(Server, "--admin-token-file", token)
+
+
+@pytest.mark.parametrize("name, complaint", [("/dev/zero", "neither a file nor a pipe"), ("long", "more than 4096 bytes")])
+def test_a_token_that_has_no_end_is_refused(shared, tmp_path, name, complaint):
+    token = tmp_path / name
+    if name == "long":
+        token.write_text("x" * 5000)
+        token.chmod(0o600)
+    for command in (("serve", "--port", 0, "--state", tmp_path / "state"), ("status", "--server", shared.url)):
+        done = run_command(*command, "--admin-token-file", token, timeout=20)
+        assert done.returncode == 1
+        assert f"{token} " in done.stderr and complaint in done.stderr
+
+
+def test_a_token_may_come_out_of_a_pipe(guarded, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    listing = f"{BINARY} cluster list --server {guarded.url} --admin-token-file <(cat {token})"
+    done = subprocess.run(["bash", "-c", listing], text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stderr == ""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o600)
+    command = [BINARY, "serve", "--admin-token-file", pipe, "--port", "0", "--state", tmp_path / "state"]
+    with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as waiting:
+        try:
+            said = next(line for line in waiting.stderr if "waiting for the admin token" in line)
+            assert str(pipe) in said
+            pipe.write_text("short\n")
+            assert "has 5 characters" in waiting.stderr.read()
+            assert waiting.wait(timeout=20) == 1
+        finally:
+            waiting.kill()
 
 
 def test_no_process_of_ours_leaves_a_core_dump(shared):

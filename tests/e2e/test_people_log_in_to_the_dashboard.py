@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from support import Server, SlowBody, children_of_all
+from support import Server, SlowBody, children_of_all, wait_until
 
 TOKEN = "correct-horse-battery"
 
@@ -161,6 +161,31 @@ def test_the_audit_is_of_those_who_were_let_in(server, browser):
     for number in range(12):
         assert guesser.log_in(f"guess-after-guess-{number}").status == (401 if number < 10 else 429)
     assert rows("login").count(("127.0.0.4", 401)) == 1, "one line an address and minute"
+
+
+def test_a_wrong_token_in_a_header_is_in_the_audit_and_in_the_log(server):
+    guesser = Browser(server, address="127.0.0.5")
+    wrong = [{"Authorization": "Bearer guess-after-guess"}, {"x-api-key": "another-guess"}]
+    for headers in wrong * 3:
+        assert guesser.ask("GET", "/admin/keys", headers=headers)[0] == 401
+    assert guesser.ask("POST", "/admin/clusters/lab/doctor", {}, headers=wrong[0])[0] == 401
+
+    def rows():
+        events = json.loads(server.call("GET", "/admin/events?limit=10000")[2])["events"]
+        return [(event["action"], event["status"]) for event in events if event["who"] == "127.0.0.5"]
+
+    wait_until("it is in the audit", rows)
+    assert rows() == [("GET /admin/keys", 401)], "one line an address and minute"
+    assert server.log().count("a wrong admin token from 127.0.0.5") == 1
+    assert "a wrong admin token from 127.0.0.5: GET /admin/keys" in server.log()
+    assert "guess" not in json.dumps(rows()) + server.log()
+
+    nobody = Browser(server, address="127.0.0.6")
+    assert nobody.ask("GET", "/admin/keys")[0] == 401
+    assert nobody.ask("GET", "/v1/models", headers=wrong[0])[0] in (200, 401)
+    assert nobody.ask("GET", "/admin/keys")[0] == 401
+    assert "127.0.0.6" not in server.call("GET", "/admin/events?limit=10000")[2], "no guess at /admin"
+    assert "a wrong admin token from 127.0.0.6" not in server.log()
 
 
 def test_another_ports_page_reads_nothing_by_it(browser):

@@ -29,8 +29,11 @@ def test_of_a_whole_answer(shared):
         assert record["prefill_chunks"] >= 1 and record["retries"] == 0
         assert 0 < record["ttft_ms"] <= record["took_ms"]
         assert "abracadabra" not in str(record)
+        # Of a key that several people have no one is told where the others are.
+        assert record.get("peer") == ("127.0.0.1" if path.startswith("/admin") else None)
+    assert newest(shared)["peer"] == "127.0.0.1"
     shown = shared.command("request", request_id)
-    assert shown.returncode == 0 and "first_token" in shown.stdout and request_id in shown.stdout
+    assert shown.returncode == 0 and "first_token" in shown.stdout and f"{request_id} from 127.0.0.1: " in shown.stdout
 
 
 def test_of_requests_that_end_early(shared):

@@ -38,7 +38,9 @@ def seen_as(server, peer, headers):
     assert answer.status == 404, text
     identity = answer.headers["x-request-id"]
     _, text = call(server, "127.0.0.1", "GET", f"/admin/requests/{identity}", headers=TOKEN)
-    return json.loads(text)["key"]
+    record = json.loads(text)
+    assert record["peer"] == record["key"], "without a key the address says whose it is"
+    return record["key"]
 
 
 @pytest.mark.parametrize("headers, client", [

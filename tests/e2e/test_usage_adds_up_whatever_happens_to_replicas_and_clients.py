@@ -33,6 +33,12 @@ class Client:
     def ask(self, text, tokens):
         self.add(ask(self.sdk, text, max_tokens=tokens, **MODEL).usage)
 
+    def ask_for_choices(self, text, tokens, count):
+        self.add(ask(self.sdk, text, max_tokens=tokens, n=count, **MODEL).usage)
+
+    def complete(self, prompts, tokens):
+        self.add(self.sdk.completions.create(prompt=prompts, max_tokens=tokens, **MODEL).usage)
+
     def begin(self, text, tokens):
         return Stream(self.sdk, text, max_tokens=tokens, **MODEL)
 
@@ -77,6 +83,8 @@ def test_usage_is_what_clients_got_and_what_runners_made(server):
     streams.append((bob, bob.begin("Story of Bob", 25)))
     ann.ask("In one piece", 30)
     bob.ask("Story of Bob", 10)
+    ann.ask_for_choices("Hi", 10, 4)
+    bob.complete(["One prompt", "and another"], 5)
     for client, stream in streams:
         client.end(stream)
     wait_until("all is counted", lambda: counted(server) == {"ann": ann.said, "bob": bob.said})
@@ -97,7 +105,7 @@ def test_usage_is_what_clients_got_and_what_runners_made(server):
     for stream in streams:
         ann.end(stream)
     assert any(stream.served["resumed"] for stream in streams)
-    wait_until("the one who left is counted", lambda: counted(server)["bob"]["requests"] == 3)
+    wait_until("the one who left is counted", lambda: counted(server)["bob"]["requests"] == 4)
     left = next(record for record in server.get_json("/admin/requests")["requests"] if record["status"] == 0
                 or "went away" in (record["end"] or ""))
     assert left["completion_tokens"] >= 7 and left["prompt_tokens"] > 0, "what came until then"

@@ -72,6 +72,7 @@ function Row({ entry, cancel }: { entry: Request; cancel: () => void }) {
         <tr>
           <td colSpan={9}>
             <code>{entry.id}</code>
+            {entry.peer && <span class="muted"> from {entry.peer}</span>}
             <Timeline id={entry.id} when={`${entry.phase}/${entry.node}`} />
           </td>
         </tr>
