@@ -119,7 +119,7 @@ def test_mistakes_change_nothing_and_are_named(start, apply):
 
 
 def test_the_fleet_of_the_docs_is_a_good_plan(shared, apply):
-    example = re.search(r"```yaml\n(clusters:.*?)```", (ROOT / "docs/configuration.md").read_text(), re.S)[1]
+    example = re.search(r"```yaml[^\n]*\n(clusters:.*?)```", (ROOT / "docs/configuration.md").read_text(), re.S)[1]
     planned = apply(shared, example, "--dry-run", MAC_KEY="x")
     for line in ("add cluster lab", "add cluster far", "add pool some-model", "add key ann", "add setting QUEUE_MAX"):
         assert line in planned

@@ -11,7 +11,7 @@ import yaml
 from support import QUICK, ROOT, Process, Server, run_command
 
 PUBLISHED = ROOT / "docs/flotilla.schema.json"
-EXAMPLE = re.search(r"```yaml\n(host:.*?)```", (ROOT / "docs/configuration.md").read_text(), re.S)[1]
+EXAMPLE = re.search(r"```yaml[^\n]*\n(host:.*?)```", (ROOT / "docs/configuration.md").read_text(), re.S)[1]
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def test_what_is_not_there_is_refused_by_name(shared):
     for settings, names in [({"draft_model": "/d.gguf"}, "draft_model"), ({"speculate": "draft"}, "draft models"),
                             ({"speculate": "always"}, "always")]:
         status, answer = shared.admin("POST", "/clusters/local/load", {"model": str(MODEL)} | settings)
-        assert status == 400 and names in answer["error"]["message"], answer
+        assert status == 400 and names in answer["detail"], answer
 
 
 def test_the_command_line_asks_for_drafts(start):
