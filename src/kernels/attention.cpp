@@ -169,14 +169,14 @@ class AttentionWork {
     block.first_row = rows.first;
     block.rows = rows.count;
     list_cells(rows, block);
-    const auto lanes = static_cast<std::size_t>(rows.count * kv_heads * group_);
+    const std::size_t pairs = static_cast<std::size_t>(rows.count) * kv_heads;
+    const std::size_t lanes = pairs * group_;
     const auto size = static_cast<std::size_t>(call_.size);
     block.scores =
         buffers_.scores.at_least(lanes * static_cast<std::size_t>(block.tiles + 1) * kTileCells);
     block.tile = buffers_.tile.at_least(kTileCells * size);
     block.sums = buffers_.sums.at_least(lanes * size);
-    block.value_max =
-        buffers_.value_max.at_least(static_cast<std::size_t>(rows.count * kv_heads) * 32);
+    block.value_max = buffers_.value_max.at_least(pairs * 32);
   }
 
   // The union of the rows' cells, and for each row and tile of it the bits of what the row sees.

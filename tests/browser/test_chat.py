@@ -1,5 +1,7 @@
 """The playground: what a model says, who said it, how fast, and what happens when it goes wrong."""
 
+import re
+
 import pytest
 from selenium.webdriver.common.keys import Keys
 from stand_in import BROKEN, HOLD, cluster, last_chunks, pool, text_chunk
@@ -161,6 +163,12 @@ def test_system_prompt_and_sampling_are_sent_and_wrong_values_are_shown_at_the_f
     assert "top_p" not in sent
 
 
+def tokens_of(figures):
+    """Of the question and of the answer."""
+    told = re.search(r"tokens (\d+) in, (\d+) out", figures)
+    return int(told[1]), int(told[2])
+
+
 def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, server):
     server.load(nodes=2)
     page.open(server.url + "/#/chat")
@@ -183,9 +191,11 @@ def test_four_columns_answer_at_once_each_with_its_own_model_and_history(page, s
     page.screenshots("chat-four-columns")
     say(page, "And then?", Keys.ENTER)
     page.wait("4 more", lambda: len(page.find_all(done)) == 8, timeout=60)
-    again = [" ".join(e.text.split()) for e in page.find_all(".turn:last-child .turn-figures")]
-    asked = [int(entry.split("tokens ")[1].split()[0]) for entry in again]
-    assert len(asked) == 4 and min(asked) > 80, "the first answer is part of the second question"
+    turns = page.find_all(".turn:last-child .turn-figures")
+    again = [" ".join(entry.text.split()) for entry in turns]
+    assert len(again) == 4
+    for before, after in zip(map(tokens_of, figures), map(tokens_of, again), strict=True):
+        assert after[0] > sum(before), "the first answer is part of the second question"
     cached = [int(entry.split("cached ")[1].split()[0]) for entry in again]
     assert max(cached) > 64, "what was said before is not computed twice"
 
