@@ -44,9 +44,10 @@ Result<Footprint> footprint(const GgufHeader& header, std::int64_t weights,
                 fmt::format("context {} must be between 0 and {}", request.context, kContextMax));
   // As the engine will.
   if (header.context_trained > 0 && request.context > header.context_trained)
-    return fail(Code::InvalidArgument,
-                fmt::format("context {} is larger than the {} tokens that the model was trained for",
-                            request.context, header.context_trained));
+    return fail(
+        Code::InvalidArgument,
+        fmt::format("context {} is larger than the {} tokens that the model was trained for",
+                    request.context, header.context_trained));
 
   Footprint need;
   // Embeddings that are the head, too, are kept twice: as rows, and packed for products.

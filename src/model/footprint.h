@@ -31,8 +31,8 @@ struct Footprint {
   std::int64_t total() const { return weights + kv + buffers; }
 };
 
-// InvalidArgument: an unknown kv_type, a width out of range, a context that is or that the model was
-// not trained for. `weights`: of all parts.
+// InvalidArgument: an unknown kv_type, a width out of range, a context out of it or beyond what the
+// model was trained for. `weights`: of all parts.
 Result<Footprint> footprint(const GgufHeader& header, std::int64_t weights,
                             const FootprintRequest& request);
 
