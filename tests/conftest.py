@@ -55,6 +55,26 @@ def start(tmp_path):
         process.stop()
 
 
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """Two local nodes with batch, for the tests of one file."""
+    server = support.Server(tmp_path_factory.mktemp("loaded"))
+    try:
+        server.load(nodes=2)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def settled(loaded):
+    """The same, when what the test before did to it is over."""
+    support.wait_until("two replicas serve and no others are there", lambda: len(loaded.runners()) == 2 and
+                       [replica["state"] for replica in loaded.replicas()] == ["ready"] * 2)
+    loaded.wait_idle()
+    return loaded
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory):
     """Two local nodes with batch. Tests leave it as they found it."""

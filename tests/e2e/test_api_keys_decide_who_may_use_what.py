@@ -13,17 +13,6 @@ HELLO = {"role": "user", "content": "Hello"}
 SMALL = {"max_tokens": 8, "extra_body": {"ignore_eos": True}}
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    """Two local nodes with batch."""
-    server = Server(tmp_path_factory.mktemp("loaded"))
-    try:
-        server.load(nodes=2)
-        yield server
-    finally:
-        server.stop()
-
-
 @pytest.fixture
 def server(loaded):
     """It has no key yet; those that a test makes go with it."""

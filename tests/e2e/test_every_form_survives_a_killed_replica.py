@@ -6,29 +6,15 @@ import threading
 
 import pytest
 
-from support import ALIAS, Server, wait_until
+from support import ALIAS, wait_until
 
 STORY = "Tell me a long story about a ship."
 LENGTH = 120
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("loaded"))
-    try:
-        server.load(nodes=2)
-        yield server
-    finally:
-        server.stop()
-
-
 @pytest.fixture
-def server(loaded):
-    """One for all tests here; each begins when what the one before did to it is over."""
-    wait_until("two replicas serve and no others are there", lambda: len(loaded.runners()) == 2 and
-               [replica["state"] for replica in loaded.replicas()] == ["ready"] * 2)
-    loaded.wait_idle()
-    return loaded
+def server(settled):
+    return settled
 
 
 def messages(server, seed, text):

@@ -3,26 +3,12 @@ import signal
 
 import pytest
 
-from support import Server, Stream, wait_until
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("loaded"))
-    try:
-        server.load(nodes=2)
-        yield server
-    finally:
-        server.stop()
+from support import Stream, wait_until
 
 
 @pytest.fixture
-def server(loaded):
-    """One for all tests here; each begins when what the one before did to it is over."""
-    wait_until("two replicas serve and no others are there", lambda: len(loaded.runners()) == 2 and
-               [replica["state"] for replica in loaded.replicas()] == ["ready"] * 2)
-    loaded.wait_idle()
-    return loaded
+def server(settled):
+    return settled
 
 
 def kill_one(server):

@@ -7,15 +7,10 @@ import pytest
 from support import ALIAS, Server, Stream, ask, wait_until
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+@pytest.fixture
+def server(loaded):
     """One for the tests that leave it as they found it."""
-    server = Server(tmp_path_factory.mktemp("loaded"))
-    try:
-        server.load(nodes=2)
-        yield server
-    finally:
-        server.stop()
+    return loaded
 
 
 def setting(server, name):
