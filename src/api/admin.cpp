@@ -164,6 +164,15 @@ json::Object model_object(const ModelEntry& model) {
                                       {"lacks", texts_array(model.pool.lacks)}}}};
 }
 
+std::string read_speculate(json::Reader& reader) {
+  const auto given = reader.string("speculate");
+  if (given && *given == "draft") {
+    reader.refuse("speculate", "must be off, ngram or auto: there are no draft models yet");
+    return "off";
+  }
+  return reader.choice("speculate", {"off", "ngram", "auto"}).value_or("off");
+}
+
 }  // namespace
 
 Result<ClusterSpec> parse_cluster(std::string_view body, std::string_view id) {
@@ -221,19 +230,6 @@ bool LoadSpec::same_settings(const LoadSpec& other) const {
   mine.force = other.force;
   return to_json(mine) == to_json(other);
 }
-
-namespace {
-
-std::string read_speculate(json::Reader& reader) {
-  const auto given = reader.string("speculate");
-  if (given && *given == "draft") {
-    reader.refuse("speculate", "must be off, ngram or auto: there are no draft models yet");
-    return "off";
-  }
-  return reader.choice("speculate", {"off", "ngram", "auto"}).value_or("off");
-}
-
-}  // namespace
 
 Result<LoadSpec> parse_load(std::string_view body) {
   const auto object = json::parse_object(body);

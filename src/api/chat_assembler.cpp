@@ -8,6 +8,7 @@
 #include "api/error_body.h"
 #include "api/json.h"
 #include "api/json_answer.h"
+#include "api/json_members.h"
 #include "api/json_text.h"
 
 namespace flotilla::api {
@@ -33,26 +34,6 @@ struct Choice {
   std::string stop;  // string that ended it
 };
 
-std::string text_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
-const json::Array* array_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr ? value->if_array() : nullptr;
-}
-
-const json::Object* object_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr ? value->if_object() : nullptr;
-}
-
-std::int64_t index_of(const json::Object& object) {
-  const json::Value* value = object.if_contains("index");
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
-}
-
 PartialCall* call_at(Choice& choice, std::int64_t at) {
   if (at < 0 || static_cast<std::size_t>(at) >= kToolCallsMax) return nullptr;
   if (choice.calls.size() <= static_cast<std::size_t>(at)) choice.calls.resize(at + 1);
@@ -68,26 +49,26 @@ void append_calls(Choice& choice, const json::Array& deltas) {
   for (const json::Value& item : deltas) {
     const json::Object* delta = item.if_object();
     if (delta == nullptr) continue;
-    PartialCall* call = call_at(choice, index_of(*delta));
+    PartialCall* call = call_at(choice, json::integer_of(*delta, "index"));
     if (call == nullptr) continue;
-    if (std::string id = text_of(*delta, "id"); !id.empty()) call->id = std::move(id);
-    if (const json::Object* function = object_of(*delta, "function")) {
-      call->name += text_of(*function, "name");
-      call->arguments += text_of(*function, "arguments");
+    if (std::string id = json::text_of(*delta, "id"); !id.empty()) call->id = std::move(id);
+    if (const json::Object* function = json::object_of(*delta, "function")) {
+      call->name += json::text_of(*function, "name");
+      call->arguments += json::text_of(*function, "arguments");
     }
   }
 }
 
 void append_delta(Choice& choice, const json::Object& delta) {
-  if (std::string role = text_of(delta, "role"); !role.empty()) choice.role = std::move(role);
+  if (std::string role = json::text_of(delta, "role"); !role.empty()) choice.role = std::move(role);
   if (const json::Value* content = delta.if_contains("content");
       content != nullptr && content->is_string()) {
     choice.content += std::string_view(content->get_string());
     choice.has_content = true;
   }
-  choice.reasoning += text_of(delta, "reasoning_content");
-  choice.refusal += text_of(delta, "refusal");
-  if (const json::Array* calls = array_of(delta, "tool_calls")) append_calls(choice, *calls);
+  choice.reasoning += json::text_of(delta, "reasoning_content");
+  choice.refusal += json::text_of(delta, "refusal");
+  if (const json::Array* calls = json::array_of(delta, "tool_calls")) append_calls(choice, *calls);
 }
 
 void write_calls(std::string& out, const std::vector<PartialCall>& calls) {
@@ -155,22 +136,22 @@ ChatAssembler::ChatAssembler(ChatAssembler&&) noexcept = default;
 ChatAssembler& ChatAssembler::operator=(ChatAssembler&&) noexcept = default;
 
 Result<void> ChatAssembler::State::take_choice(const json::Object& object) {
-  const std::int64_t index = index_of(object);
+  const std::int64_t index = json::integer_of(object, "index");
   if (index < 0 || index >= kChoicesMax) {
     return fail(Code::BadGateway,
                 fmt::format("a chunk has choice {}; expected 0 to {}", index, kChoicesMax - 1));
   }
   Choice& choice = choices[static_cast<int>(index)];
-  if (const json::Object* delta = object_of(object, "delta")) append_delta(choice, *delta);
-  if (const json::Object* logprobs = object_of(object, "logprobs")) {
-    if (const json::Array* items = array_of(*logprobs, "content")) {
+  if (const json::Object* delta = json::object_of(object, "delta")) append_delta(choice, *delta);
+  if (const json::Object* logprobs = json::object_of(object, "logprobs")) {
+    if (const json::Array* items = json::array_of(*logprobs, "content")) {
       choice.has_logprobs = true;
       for (const json::Value& item : *items) append_item(choice.logprobs, json::to_text(item));
     }
   }
-  if (std::string reason = text_of(object, "finish_reason"); !reason.empty()) {
+  if (std::string reason = json::text_of(object, "finish_reason"); !reason.empty()) {
     choice.finish_reason = std::move(reason);
-    choice.stop = text_of(object, "stop_reason");
+    choice.stop = json::text_of(object, "stop_reason");
   }
   return {};
 }
@@ -185,18 +166,19 @@ Result<void> ChatAssembler::feed(std::string_view chunk_json) {
     return fail(parse_error_body(500, chunk_json));
   }
   State& state = *state_;
-  if (state.head.id.empty()) state.head.id = text_of(chunk, "id");
-  if (state.head.model.empty()) state.head.model = text_of(chunk, "model");
+  if (state.head.id.empty()) state.head.id = json::text_of(chunk, "id");
+  if (state.head.model.empty()) state.head.model = json::text_of(chunk, "model");
   if (const json::Value* created = chunk.if_contains("created");
       state.head.created == 0 && created != nullptr && created->is_int64()) {
     state.head.created = created->get_int64();
   }
-  if (state.fingerprint.empty()) state.fingerprint = text_of(chunk, "system_fingerprint");
-  if (const json::Object* usage = object_of(chunk, "usage")) state.usage = json::to_text(*usage);
-  if (const json::Object* served = object_of(chunk, "x_flotilla")) {
+  if (state.fingerprint.empty()) state.fingerprint = json::text_of(chunk, "system_fingerprint");
+  if (const json::Object* usage = json::object_of(chunk, "usage"))
+    state.usage = json::to_text(*usage);
+  if (const json::Object* served = json::object_of(chunk, "x_flotilla")) {
     state.served = json::to_text(*served);
   }
-  const json::Array* choices = array_of(chunk, "choices");
+  const json::Array* choices = json::array_of(chunk, "choices");
   if (choices == nullptr) return {};
   for (const json::Value& choice : *choices) {
     const json::Object* object = choice.if_object();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/json.h"
+#include "api/json_members.h"
 #include "api/stream_events.h"
 
 namespace flotilla::api {
@@ -10,18 +11,22 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
+// What is no object has no members.
+const json::Object& object_in(const json::Value& from) {
+  static const json::Object nothing;
+  return from.is_object() ? from.get_object() : nothing;
+}
+
 const json::Value* find(const json::Value& from, std::string_view name) {
-  return from.is_object() ? from.get_object().if_contains({name.data(), name.size()}) : nullptr;
+  return json::member(object_in(from), name);
 }
 
 std::string text_at(const json::Value& from, std::string_view name) {
-  const json::Value* value = find(from, name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+  return json::text_of(object_in(from), name);
 }
 
 std::int64_t count_at(const json::Value& from, std::string_view name) {
-  const json::Value* value = find(from, name);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+  return json::integer_of(object_in(from), name);
 }
 
 void read_usage(const json::Value& from, ChatSeen& seen) {

@@ -3,18 +3,9 @@
 #include <algorithm>
 
 #include "api/json.h"
+#include "api/json_members.h"
 
 namespace flotilla::api {
-namespace {
-
-std::string text_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = object.if_contains({name.data(), name.size()});
-  const auto* text = value != nullptr ? value->if_string() : nullptr;
-  return text != nullptr ? std::string(*text) : std::string();
-}
-
-}  // namespace
-
 const char* to_string(Finding::Level level) {
   switch (level) {
     case Finding::Level::Ok: return "ok";
@@ -51,12 +42,12 @@ Result<std::vector<Finding>> read_findings(std::string_view body) {
     if (!row.is_object()) continue;
     const json::Object& from = row.get_object();
     Finding& finding = out.emplace_back();
-    finding.cluster = text_of(from, "cluster");
-    finding.node = text_of(from, "node");
-    finding.check = text_of(from, "check");
-    finding.detail = text_of(from, "detail");
-    finding.fix = text_of(from, "fix");
-    const std::string level = text_of(from, "level");
+    finding.cluster = json::text_of(from, "cluster");
+    finding.node = json::text_of(from, "node");
+    finding.check = json::text_of(from, "check");
+    finding.detail = json::text_of(from, "detail");
+    finding.fix = json::text_of(from, "fix");
+    const std::string level = json::text_of(from, "level");
     finding.level = level == "ok"        ? Finding::Level::Ok
                     : level == "warning" ? Finding::Level::Warning
                                          : Finding::Level::Failure;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/json.h"
+#include "api/json_members.h"
 #include "api/stream_events.h"
 #include "base/json_text.h"
 
@@ -18,21 +19,6 @@ constexpr json::Limits kLimits{.bytes_max = 64 << 20, .depth_max = 500, .values_
 constexpr double kSecondsMax = 60;
 constexpr std::size_t kShownMax = 160;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-const json::Value* member(const json::Object& object, std::string_view name) {
-  return object.if_contains({name.data(), name.size()});
-}
-
-std::string text_of(const json::Object& object, std::string_view name, std::string_view standard) {
-  const json::Value* value = member(object, name);
-  return std::string(value != nullptr && value->is_string() ? std::string_view(value->get_string())
-                                                            : standard);
-}
-
-bool flag_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = member(object, name);
-  return value != nullptr && value->is_bool() && value->get_bool();
-}
 
 std::string repeated(const json::Array& of) {
   std::string out;
@@ -52,7 +38,7 @@ json::Value filled(const json::Value& value, std::string_view model) {
     return out;
   }
   if (!value.is_object()) return value;
-  const json::Value* repeat = member(value.get_object(), "$repeat");
+  const json::Value* repeat = json::member(value.get_object(), "$repeat");
   if (repeat != nullptr && repeat->is_array()) {
     const std::string text = repeated(repeat->get_array());
     return json::Value(boost::json::string_view(text.data(), text.size()));
@@ -72,35 +58,36 @@ std::string bytes_of_hex(std::string_view hex) {
 }
 
 std::string body_of(const json::Object& from, std::string_view model) {
-  if (member(from, "raw_hex") != nullptr) return bytes_of_hex(text_of(from, "raw_hex", ""));
-  if (member(from, "raw") != nullptr) return text_of(from, "raw", "");
-  const json::Value* body = member(from, "body");
+  if (json::member(from, "raw_hex") != nullptr) return bytes_of_hex(json::text_of(from, "raw_hex"));
+  if (json::member(from, "raw") != nullptr) return json::text_of(from, "raw");
+  const json::Value* body = json::member(from, "body");
   return body != nullptr ? json::to_text(filled(*body, model)) : std::string();
 }
 
 RequestCase read_case(const json::Object& from, std::string_view model) {
   RequestCase one;
-  one.id = text_of(from, "id", "");
-  one.why = text_of(from, "why", "");
-  const bool has_body = member(from, "body") != nullptr || member(from, "raw") != nullptr ||
-                        member(from, "raw_hex") != nullptr;
-  one.method = text_of(from, "method", has_body ? "POST" : "GET");
-  one.target = text_of(from, "path", "/v1/chat/completions");
+  one.id = json::text_of(from, "id");
+  one.why = json::text_of(from, "why");
+  const bool has_body = json::member(from, "body") != nullptr ||
+                        json::member(from, "raw") != nullptr ||
+                        json::member(from, "raw_hex") != nullptr;
+  one.method = json::text_of(from, "method", has_body ? "POST" : "GET");
+  one.target = json::text_of(from, "path", "/v1/chat/completions");
   constexpr std::string_view kModel = "$MODEL";
   if (const auto at = one.target.find(kModel); at != std::string::npos) {
     one.target.replace(at, kModel.size(), model);
   }
-  if (const json::Value* headers = member(from, "headers"); headers && headers->is_object()) {
+  if (const json::Value* headers = json::member(from, "headers"); headers && headers->is_object()) {
     for (const auto& [name, value] : headers->get_object()) {
       if (value.is_string()) one.headers.emplace_back(name, std::string(value.get_string()));
     }
   }
   one.body = body_of(from, model);
-  if (const json::Value* expect = member(from, "expect"); expect != nullptr) {
+  if (const json::Value* expect = json::member(from, "expect"); expect != nullptr) {
     one.expect = json::to_text(filled(*expect, model));
   }
-  one.stream = flag_of(from, "stream");
-  one.ours = flag_of(from, "ours");
+  one.stream = json::flag_of(from, "stream");
+  one.ours = json::flag_of(from, "ours");
   return one;
 }
 
@@ -124,7 +111,7 @@ const json::Value* dig(const json::Value& from, std::string_view path) {
       const std::size_t index = number ? std::stoul(std::string(key)) : at->get_array().size();
       at = index < at->get_array().size() ? &at->get_array()[index] : nullptr;
     } else {
-      at = at->is_object() ? member(at->get_object(), key) : nullptr;
+      at = at->is_object() ? json::member(at->get_object(), key) : nullptr;
     }
   }
   return at;
@@ -178,7 +165,7 @@ bool holds_one(const json::Value& value, std::string_view word, const json::Valu
 bool holds(const json::Value* value, const json::Value& wanted) {
   if (!wanted.is_object()) return value != nullptr && same(*value, wanted);
   const json::Object& words = wanted.get_object();
-  if (flag_of(words, "absent")) {
+  if (json::flag_of(words, "absent")) {
     return value == nullptr || value->is_null() ||
            (value->is_array() && value->get_array().empty());
   }
@@ -251,14 +238,14 @@ Events read_events(std::string_view body) {
 
 const json::Array& list_of(const json::Object& object, std::string_view name) {
   static const json::Array nothing;
-  const json::Value* value = member(object, name);
+  const json::Value* value = json::member(object, name);
   return value != nullptr && value->is_array() ? value->get_array() : nothing;
 }
 
 std::string unmet_stream(const json::Object& expect, std::string_view body) {
   const Events events = read_events(body);
   if (!events.unreadable.empty()) return events.unreadable;
-  if (const json::Value* done = member(expect, "done"); done && done->is_bool()) {
+  if (const json::Value* done = json::member(expect, "done"); done && done->is_bool()) {
     if (done->get_bool() && !events.done) return "the stream does not end with [DONE]";
     if (!done->get_bool() && events.done) return "the stream ends with [DONE]";
   }
@@ -267,7 +254,7 @@ std::string unmet_stream(const json::Object& expect, std::string_view body) {
       finishes, [&](const json::Value& one) { return as_text(one) == events.finish; });
   if (!finishes.empty() && !ended) {
     return fmt::format("finish_reason is \"{}\", wanted {}", events.finish,
-                       json::to_text(*member(expect, "finish")));
+                       json::to_text(*json::member(expect, "finish")));
   }
   for (const json::Value& part : list_of(expect, "text_contains")) {
     if (events.text.find(as_text(part)) == std::string::npos) {
@@ -279,7 +266,7 @@ std::string unmet_stream(const json::Object& expect, std::string_view body) {
       return cut(fmt::format("the text has \"{}\": {}", as_text(part), events.text));
     }
   }
-  if (!flag_of(expect, "usage")) return {};
+  if (!json::flag_of(expect, "usage")) return {};
   if (events.usages != 1) return fmt::format("usage came {} times, wanted once", events.usages);
   return events.adds_up ? "" : "usage does not add up to total_tokens";
 }
@@ -324,15 +311,16 @@ std::string find_unmet(const RequestCase& one, const CaseAnswer& answer) {
   if (!expect) return "the case itself cannot be read: " + expect.error().message;
   std::string unmet = unmet_status(*expect, answer);
   if (!unmet.empty()) return unmet;
-  const json::Value* limit = member(*expect, "max_s");
+  const json::Value* limit = json::member(*expect, "max_s");
   const double most =
       limit != nullptr && limit->is_number() ? limit->to_number<double>() : kSecondsMax;
   if (answer.seconds > most) {
     return fmt::format("the answer took {:.1f} s, wanted {:.0f} at most", answer.seconds, most);
   }
-  if (flag_of(*expect, "utf8") && !is_utf8(answer.body)) return "the answer is not whole UTF-8";
+  if (json::flag_of(*expect, "utf8") && !is_utf8(answer.body))
+    return "the answer is not whole UTF-8";
   if (one.stream && answer.status == 200) return unmet_stream(*expect, answer.body);
-  const json::Value* wanted = member(*expect, "json");
+  const json::Value* wanted = json::member(*expect, "json");
   return wanted != nullptr && wanted->is_object() ? unmet_json(wanted->get_object(), answer.body)
                                                   : std::string();
 }

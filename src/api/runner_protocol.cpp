@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "api/json.h"
+#include "api/json_members.h"
 #include "api/json_text.h"
 #include "api/raw_prompts.h"
 
@@ -60,16 +61,6 @@ Result<TokenIds> read_ids(const json::Value& value, int vocabulary) {
 double number_of(const json::Object& object, std::string_view name) {
   const json::Value* value = object.if_contains({name.data(), name.size()});
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
-}
-
-std::int64_t integer_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
-}
-
-std::string text_of(const json::Object& object, std::string_view name) {
-  const json::Value* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
 }
 
 }  // namespace
@@ -182,16 +173,16 @@ std::optional<RunnerUsage> parse_usage_comment(std::string_view line) {
   RunnerUsage out;
   if (const json::Value* usage = object->if_contains("usage");
       usage != nullptr && usage->is_object()) {
-    out.usage.prompt_tokens = integer_of(usage->get_object(), "prompt_tokens");
-    out.usage.completion_tokens = integer_of(usage->get_object(), "completion_tokens");
+    out.usage.prompt_tokens = json::integer_of(usage->get_object(), "prompt_tokens");
+    out.usage.completion_tokens = json::integer_of(usage->get_object(), "completion_tokens");
   }
-  out.usage.cached_tokens = integer_of(*object, "cached_tokens");
+  out.usage.cached_tokens = json::integer_of(*object, "cached_tokens");
   if (const json::Value* timings = object->if_contains("timings");
       timings != nullptr && timings->is_object()) {
     out.ttft_ms = number_of(timings->get_object(), "ttft_ms");
     out.tokens_per_s = number_of(timings->get_object(), "tokens_per_s");
     out.prompt_ms = number_of(timings->get_object(), "prompt_ms");
-    out.prompt_passes = static_cast<int>(integer_of(timings->get_object(), "prompt_passes"));
+    out.prompt_passes = static_cast<int>(json::integer_of(timings->get_object(), "prompt_passes"));
   }
   return out;
 }
@@ -222,7 +213,7 @@ PassCounts read_passes(const json::Object& object) {
   read_counts(object, "by_ms", counts.by_ms);
   read_counts(object, "by_width", counts.by_width);
   counts.ms_sum = number_of(object, "ms_sum");
-  counts.width_sum = static_cast<std::uint64_t>(integer_of(object, "width_sum"));
+  counts.width_sum = static_cast<std::uint64_t>(json::integer_of(object, "width_sum"));
   return counts;
 }
 
@@ -271,31 +262,31 @@ Result<RunnerEvent> parse_runner_event(std::string_view text) {
   const auto object = json::parse_object(text);
   if (!object) return fail(Code::BadGateway, "a runner's event: " + object.error().message);
   RunnerEvent event;
-  event.step = static_cast<std::uint64_t>(integer_of(*object, "step"));
+  event.step = static_cast<std::uint64_t>(json::integer_of(*object, "step"));
   event.step_ms_max = number_of(*object, "step_ms_max");
-  event.running = static_cast<int>(integer_of(*object, "running"));
-  event.waiting = static_cast<int>(integer_of(*object, "waiting"));
-  event.kv_free = integer_of(*object, "kv_free");
-  event.generated_tokens = integer_of(*object, "generated_tokens");
-  event.prompt_tokens = integer_of(*object, "prompt_tokens");
-  event.cached_tokens = integer_of(*object, "cached_tokens");
+  event.running = static_cast<int>(json::integer_of(*object, "running"));
+  event.waiting = static_cast<int>(json::integer_of(*object, "waiting"));
+  event.kv_free = json::integer_of(*object, "kv_free");
+  event.generated_tokens = json::integer_of(*object, "generated_tokens");
+  event.prompt_tokens = json::integer_of(*object, "prompt_tokens");
+  event.cached_tokens = json::integer_of(*object, "cached_tokens");
   event.tokens_per_s = number_of(*object, "tokens_per_s");
   event.step_overhead = number_of(*object, "step_overhead");
-  event.resident_bytes = integer_of(*object, "resident_bytes");
-  event.trims = static_cast<int>(integer_of(*object, "trims"));
-  event.trimmed = text_of(*object, "trimmed");
-  event.stored = static_cast<int>(integer_of(*object, "stored"));
-  event.stored_bytes = integer_of(*object, "stored_bytes");
-  event.disk_bytes = integer_of(*object, "disk_bytes");
+  event.resident_bytes = json::integer_of(*object, "resident_bytes");
+  event.trims = static_cast<int>(json::integer_of(*object, "trims"));
+  event.trimmed = json::text_of(*object, "trimmed");
+  event.stored = static_cast<int>(json::integer_of(*object, "stored"));
+  event.stored_bytes = json::integer_of(*object, "stored_bytes");
+  event.disk_bytes = json::integer_of(*object, "disk_bytes");
   if (const json::Value* passes = object->if_contains("passes"); passes && passes->is_object()) {
     event.passes = read_passes(passes->get_object());
   }
   if (const json::Value* drafts = object->if_contains("drafts"); drafts && drafts->is_object()) {
     const json::Object& of = drafts->get_object();
-    event.drafts = {.mode = text_of(of, "mode"),
-                    .reason = text_of(of, "reason"),
-                    .drafted_tokens = integer_of(of, "drafted_tokens"),
-                    .accepted_tokens = integer_of(of, "accepted_tokens")};
+    event.drafts = {.mode = json::text_of(of, "mode"),
+                    .reason = json::text_of(of, "reason"),
+                    .drafted_tokens = json::integer_of(of, "drafted_tokens"),
+                    .accepted_tokens = json::integer_of(of, "accepted_tokens")};
   }
   return event;
 }
