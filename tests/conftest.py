@@ -1,6 +1,7 @@
 """What all tests of the real program share: cheap questions one server; whoever breaks or changes a server gets
 their own."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -55,15 +56,21 @@ def start(tmp_path):
         process.stop()
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    """Two local nodes with batch, for the tests of one file."""
-    server = support.Server(tmp_path_factory.mktemp("loaded"))
+@contextlib.contextmanager
+def two_replicas(folder):
+    server = support.Server(folder)
     try:
         server.load(nodes=2)
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """Two local nodes with batch, for the tests of one file."""
+    with two_replicas(tmp_path_factory.mktemp("loaded")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -78,12 +85,8 @@ def settled(loaded):
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory):
     """Two local nodes with batch. Tests leave it as they found it."""
-    server = support.Server(tmp_path_factory.mktemp("shared"))
-    try:
-        server.load(nodes=2)
+    with two_replicas(tmp_path_factory.mktemp("shared")) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture(scope="session")

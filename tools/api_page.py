@@ -5,10 +5,10 @@ With --check nothing is written, and a page that is not current fails.
 """
 
 import json
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from written import ROOT, main
+
 SOURCE = ROOT / "src/api/openapi.json"
 TARGET = ROOT / "docs/api.md"
 HEAD = """# API reference
@@ -156,18 +156,5 @@ def written():
     return HEAD + "\n".join(lines).rstrip("\n") + "\n"
 
 
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    text = written()
-    if "--check" not in sys.argv:
-        TARGET.write_text(text)
-    elif not TARGET.exists() or TARGET.read_text() != text:
-        print(f"{TARGET.relative_to(ROOT)} is not that of {SOURCE.relative_to(ROOT)}: run tools/api_page.py")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, SOURCE, TARGET, written()))

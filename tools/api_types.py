@@ -6,11 +6,11 @@ JavaScript interface of the TypeScript compiler, which TypeScript 7 no longer ha
 """
 
 import json
-import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from written import ROOT, main
+
 SOURCE = ROOT / "src/api/openapi.json"
 TARGET = ROOT / "dashboard/src/api_schema.ts"
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
@@ -63,18 +63,5 @@ def written():
     return "\n".join(lines) + "\n"
 
 
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    text = written()
-    if "--check" not in sys.argv:
-        TARGET.write_text(text)
-    elif not TARGET.exists() or TARGET.read_text() != text:
-        print(f"{TARGET.relative_to(ROOT)} is not that of {SOURCE.relative_to(ROOT)}: run tools/api_types.py")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, SOURCE, TARGET, written()))

@@ -15,17 +15,6 @@ from support import ALIAS, MODEL, Stream, wait_until
 LONG = {"max_tokens": 3000, "extra_body": {"ignore_eos": True}}
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    """Two replicas with batch. Tests leave it as they found it."""
-    running = support.Server(tmp_path_factory.mktemp("loaded"))
-    try:
-        running.load(nodes=2)
-        yield running
-    finally:
-        running.stop()
-
-
 def go(page, server, name):
     page.open(f"{server.url}/#/{name}")
     page.wait(f"the page {name}", lambda: page.find(f"main[data-page={name}]").text)

@@ -39,13 +39,3 @@ def test_other_pools_do_not_notice(shared, broken):
         assert status in (422, 502)
     assert [pool["alias"] for pool in shared.get_json("/admin/clusters/local/status")["pools"]] == [ALIAS]
     assert shared.pool()["replicas_live"] == 2
-
-
-def test_model_larger_than_the_memory_is_refused_before_it_is_loaded(start):
-    server = start(Server)
-    server.put_cluster(2)
-    status, answer = server.admin("POST", "/clusters/local/load",
-                                  {"model": str(MODEL), "batch": True, "context": 8192, "batch_size": 64,
-                                   "window": 500_000_000})
-    assert status == 422, answer
-    assert not server.runners()

@@ -69,6 +69,7 @@ def test_a_load_that_fits_nowhere_tells_each_nodes_numbers(start):
                                   {"model": str(MODEL), "batch": True, "context": 8192, "batch_size": 64,
                                    "window": 500_000_000})
     assert status == 422, answer
+    assert not server.runners()
     for node in ("local-1", "local-2"):
         assert node in answer["detail"], answer
     assert "GiB" in answer["detail"] or "GB" in answer["detail"], answer
